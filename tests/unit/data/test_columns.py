@@ -1,0 +1,121 @@
+import pytest
+from datasets import Dataset
+
+from trl_reasoning.data import DataError, check_columns, check_golds
+
+
+USER = {"role": "user", "content": "q"}
+ASSISTANT = {"role": "assistant", "content": "a"}
+ACCURACY = {"solution": "reward accuracy"}
+
+
+def error_of(rows, kind, needed=()):
+    with pytest.raises(DataError) as caught:
+        check_columns(Dataset.from_list(rows), kind, needed)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind", "mentions"),
+    [
+        # b039, b040, b043, b046, b047, b054 of the published table of bad recipes
+        ([{"question": "1+1?", "solution": "2"}], "policy", ["prompt", "question", "solution", "prompt_template:"]),
+        ([{"prompt": "1+1?", "answer": "2"}], "policy", ["accuracy", "columns: {solution: answer}"]),
+        ([{"prompt": "q", "chosen": "a"}], "preference", ["rejected"]),
+        ([{"conversations": [{"from": "human", "value": "q"}]}], "sft", ["conversations", "messages", "dataset.map"]),
+        ([{"messages": [USER]}], "sft", ["assistant", "row 0"]),
+        ([], "policy", ["empty"]),
+        ([{"problem": "1+1?", "solution": "2"}], "policy", ["columns: {prompt: problem}"]),
+        ([{"messages": [USER, ASSISTANT]}, {"messages": [USER]}], "sft", ["assistant", "row 1"]),
+        ([{"messages": [{"from": "human", "value": "q"}]}], "sft", ["row 0", "role", "content", "human"]),
+        ([{"messages": "q"}], "sft", ["row 0", "list of messages"]),
+        ([{"prompt": [USER], "completion": [USER]}], "sft", ["assistant", "row 0", "completion"]),
+        ([{"prompt": [USER], "completion": "a"}], "sft", ["prompt", "completion", "conversational"]),
+        ([{"prompt": "q", "answer": "a"}], "sft", ["completion", "columns: {completion: answer}"]),
+        ([{"text": "q a"}], "sft", ["text", "assistant", "messages"]),
+        ([{"prompt": "q", "solution": "2"}, {"prompt": "", "solution": "2"}], "policy", ["row 1", "empty"]),
+        ([{"prompt": "q", "solution": "2"}, {"prompt": None, "solution": "2"}], "policy", ["row 1", "string"]),
+        ([{"prompt": 5, "solution": "2"}], "policy", ["row 0", "int 5"]),
+    ],
+)
+def test_what_is_missing_is_named(rows, kind, mentions):
+    message = error_of(rows, kind, ACCURACY if kind == "policy" else ())
+    for word in mentions:
+        assert word in message
+
+
+@pytest.mark.parametrize(
+    ("row", "kind"),
+    [
+        ({"prompt": "1+1?", "solution": "2"}, "policy"),
+        ({"prompt": [USER], "solution": "2"}, "policy"),
+        ({"prompt": [USER], "solution": "2"}, "evaluation"),
+        ({"messages": [USER, ASSISTANT]}, "sft"),
+        ({"prompt": [USER], "completion": [ASSISTANT]}, "sft"),
+        ({"prompt": "q", "completion": "a"}, "sft"),
+        ({"chosen": [USER, ASSISTANT], "rejected": [USER, ASSISTANT]}, "preference"),
+    ],
+)
+def test_good_rows_pass(row, kind):
+    check_columns(Dataset.from_list([row]), kind, ["solution"] if "solution" in row else [])
+
+
+def test_an_unknown_method_kind():
+    with pytest.raises(ValueError, match="method_kind"):
+        check_columns(Dataset.from_list([{"prompt": "q"}]), "grpo")
+
+
+def test_the_sharegpt_recipe_works():
+    rows = Dataset.from_list([{"conversations": [{"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}]}])
+    message = error_of(rows.to_list(), "sft")
+    code = message.partition("Convert once: ")[2]
+    converted = eval(code, {"dataset": rows})
+    assert converted.to_list() == [{"messages": [USER, ASSISTANT]}]
+    check_columns(converted, "sft")
+
+
+def golds(*values):
+    rows = [{"prompt": "q", "solution": value} for value in values]
+    return Dataset.from_list(rows, on_mixed_types="use_json")
+
+
+def test_a_gold_that_is_no_string_names_its_row():
+    with pytest.raises(DataError) as caught:  # b042
+        check_golds(golds(2))
+    for word in ("`solution`", "row 0", "string", "int 2", "columns: {solution: solution}"):
+        assert word in str(caught.value)
+    with pytest.raises(DataError, match=r"row 1.*float 0\.5"):
+        check_golds(golds("x", 0.5))
+
+
+def test_readable_golds():
+    report = check_golds(golds("2", "-3", "3/4", "0.5"))
+    assert (report.rows, report.checked, report.unreadable, report.unreadable_share) == (4, 4, (), 0.0)
+
+
+def test_few_unreadable_golds_are_reported_and_many_are_an_error():
+    dataset = golds(*["2"] * 98, None, "")
+    report = check_golds(dataset)
+    assert report.unreadable == ((98, None), (99, ""))
+    assert report.unreadable_share == 0.02
+    with pytest.raises(DataError, match=r"2 of 100 golds.*2\.0%, limit 1\.0%.*row 98: None"):
+        check_golds(dataset, limit=0.01)
+
+
+def test_an_empty_gold_column_names_the_other_one():
+    rows = Dataset.from_list([{"prompt": "q", "solution": "", "answer": "2"}] * 3)
+    with pytest.raises(DataError, match=r"3 of 3 golds.*columns: \{solution: answer\}"):
+        check_golds(rows)
+
+
+def test_golds_of_a_large_set_are_read_evenly(monkeypatch):
+    read = []
+    monkeypatch.setattr("trl_reasoning.answers.is_readable_gold", lambda gold: bool(read.append(gold)) or True)
+    report = check_golds(golds(*map(str, range(10))), max_rows=4)
+    assert read == ["0", "3", "6", "9"]
+    assert (report.rows, report.checked) == (10, 4)
+
+
+def test_the_gold_column_must_exist():
+    with pytest.raises(DataError, match="no column `solution`"):
+        check_golds(Dataset.from_list([{"prompt": "q"}]))

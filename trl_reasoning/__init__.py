@@ -1,0 +1,77 @@
+"""
+Reasoning post-training on one GPU: an add-on to TRL.
+
+The names below load on first use, so that `import trl_reasoning` and `trl-reasoning --help` stay fast and need neither
+torch nor trl.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from .answers import Verdict, verify
+    from .builtin import make_chain_dataset, resolve_model
+    from .config import Recipe, RecipeError, load_recipe
+    from .text import Thought, split_thought
+    from .trainers import (
+        DrGRPOConfig,
+        DrGRPOTrainer,
+        ReasoningGRPOConfig,
+        ReasoningGRPOTrainer,
+        ReasoningSFTConfig,
+        ReasoningSFTTrainer,
+    )
+
+# Every public name and the module that defines it; the imports above repeat it for type checkers and a test compares
+# the two.
+_MODULE_OF = {
+    "DrGRPOConfig": "trainers",
+    "DrGRPOTrainer": "trainers",
+    "ReasoningGRPOConfig": "trainers",
+    "ReasoningGRPOTrainer": "trainers",
+    "ReasoningSFTConfig": "trainers",
+    "ReasoningSFTTrainer": "trainers",
+    "Recipe": "config",
+    "RecipeError": "config",
+    "Thought": "text",
+    "Verdict": "answers",
+    "load_recipe": "config",
+    "make_chain_dataset": "builtin",
+    "resolve_model": "builtin",
+    "split_thought": "text",
+    "verify": "answers",
+}
+
+__all__ = [
+    "DrGRPOConfig",
+    "DrGRPOTrainer",
+    "ReasoningGRPOConfig",
+    "ReasoningGRPOTrainer",
+    "ReasoningSFTConfig",
+    "ReasoningSFTTrainer",
+    "Recipe",
+    "RecipeError",
+    "Thought",
+    "Verdict",
+    "__version__",
+    "load_recipe",
+    "make_chain_dataset",
+    "resolve_model",
+    "split_thought",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_MODULE_OF[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,164 @@
+"""Where the final answer stands in a completion."""
+
+import re
+
+from ..text import split_thought
+from .normalize import braced_end, clean, read_value
+from .rational import TooLargeError, rational
+from .units import is_known_unit
+
+
+MAX_VALUE_LENGTH = 200
+MAX_JOINT_LENGTH = 40
+
+_BOX = re.compile(r"\\(?:boxed|fbox|framebox)(?![A-Za-z])\s*(?P<brace>\{)?")
+_BOX_JOINT = re.compile(r"(?:\s|\$|\\[()\[\]]|\*)*(?:[,;&、]\s*)?(?:and|or|和|或)?(?:\s|\$|\\[()\[\]]|\*)*\Z")
+_ANSWER_TAGS = re.compile(r"<answer>((?:(?!</?answer>).)*)</answer>", re.DOTALL)
+_PHRASE = re.compile(
+    r"\banswer\b[*_]{0,3}\s*(?:\bis\b|:|=)[*_]{0,3}\s*:?\s*|答案\s*(?:[是为][：:]?|[：:])\s*|####[ \t]*", re.IGNORECASE
+)
+# The sentence goes on after the value: "5, because ...", "5 since ...".
+_SENTENCE_END = re.compile(
+    r"(?:\.\**(?=\s|\Z)|。|[,;]?\s+(?:because|since|which|so|as|when|where|if|but|for)\b|,\s+(?=(?!and\b|or\b)[a-z]{2}))"
+)
+_INLINE_MATH = re.compile(r"(\$\$?)(?P<math>[^$]+)\1|\\[(\[](?P<tex>(?:(?!\\[)\]]).)+)\\[)\]]", re.DOTALL)
+_ONE_WORD = re.compile(r"\(?[^\W\d_]+\)?\Z")
+# A sum, product or power: an expression, not a value. Scientific notation and signs are values.
+_OPERATION = re.compile(r"(?<=[\d)}!])\s*(?:[+\-*^!]|\\times|\\cdot|\\div|\()")
+_POWER_OF_TEN = re.compile(r"\s*(?:\\times|\\cdot|\*)\s*10\s*\^\s*(?:\{\s*-?\d+\s*\}|-?\d+)\Z")
+
+
+def extract_answer(text: str, *, opened: bool = False) -> str | None:
+    r"""
+    Find the final answer in the visible part of a completion.
+
+    The visible answer is the text after the last `</think>`; a thought that never closes has none. In it count, in
+    this order: the last `<answer>` tags, which hide everything outside them; the last non-empty box, or several boxes
+    joined only by a comma, "and" or "or" as one list; the last answer phrase ("answer is", "Answer:", `####`); and
+    the whole text where it is one value. An unclosed box or answer tag is cut text and gives no answer.
+
+    Args:
+        text (`str`):
+            Completion with think tags.
+        opened (`bool`, *optional*, defaults to `False`):
+            Whether the prompt already ended inside the thought.
+
+    Returns:
+        `str` or `None`
+
+    Example:
+    ```python
+    >>> extract_answer(r"<think>Try 6.</think>The roots are $\boxed{2}$ and $\boxed{-3}$.")
+    '2, -3'
+    >>> extract_answer("<think>7+5=12</think>12")
+    '12'
+    >>> extract_answer("The tray holds 12 items.") is None
+    True
+
+    ```
+    """
+    visible = split_thought(text, opened=opened).answer
+    tagged = _ANSWER_TAGS.findall(visible)
+    if tagged:
+        return marked_answer(tagged[-1]) or _non_empty(tagged[-1])
+    if "<answer>" in visible:
+        return None
+    answer = marked_answer(visible)
+    if answer is None and not _BOX.search(visible) and is_single_value(visible):
+        return visible.strip()
+    return answer
+
+
+def marked_answer(text: str) -> str | None:
+    """The answer that a box or an answer phrase marks in the text, or `None`."""
+    boxes, is_cut = _boxes(text)
+    if boxes:
+        return _joined(text, boxes)
+    if is_cut:
+        return None
+    phrases = list(_PHRASE.finditer(text))
+    return _after_phrase(text[phrases[-1].end() :]) if phrases else None
+
+
+def is_single_value(text: str) -> bool:
+    """Whether the text is wholly one value: a number (a known unit may follow), a word or a formula in math marks."""
+    if len(text) > MAX_VALUE_LENGTH:
+        return False
+    text = text.strip().strip("*").rstrip(".").strip("*").strip()
+    math = _INLINE_MATH.fullmatch(text)
+    if math:
+        return _non_empty(math["math"] or math["tex"]) is not None
+    if _ONE_WORD.match(text):
+        return True
+    if not text or "\n" in text:
+        return False
+    try:
+        value = read_value(text)
+        if has_operation(value.text) or rational(value.text) is None:
+            return False
+    except TooLargeError:
+        return False
+    return value.unit is None or is_known_unit(value.unit)
+
+
+def has_operation(text: str) -> bool:
+    r"""
+    Whether a number is written as a calculation that was not carried out. Fractions, mixed numbers, powers of one
+    number and scientific notation are values.
+
+    Example:
+    ```python
+    >>> has_operation("7+5-3"), has_operation(r"1.2\times 10^{3}"), has_operation("-3/4")
+    (True, False, False)
+
+    ```
+    """
+    return _OPERATION.search(_POWER_OF_TEN.sub("", text)) is not None
+
+
+def _boxes(text: str) -> tuple[list[tuple[int, int, str]], bool]:
+    """All non-empty outermost boxes as (start, end, content), and whether a box was opened and never closed."""
+    boxes, position, is_cut = [], 0, False
+    while match := _BOX.search(text, position):
+        position = match.end()
+        if match["brace"] is None:
+            continue
+        end = braced_end(text, match.end() - 1)
+        if end is None:
+            # Everything that follows stands inside the box that was cut off.
+            is_cut = True
+            break
+        position = end
+        content = text[match.end() : end - 1]
+        if _non_empty(content):
+            boxes.append((match.start(), end, content.strip()))
+    return boxes, is_cut
+
+
+def _joined(text: str, boxes: list[tuple[int, int, str]]) -> str:
+    """The last box together with those that are joined to it; the same box said twice is one value."""
+    joined = [boxes[-1]]
+    for box in reversed(boxes[:-1]):
+        between = text[box[1] : joined[0][0]]
+        if len(between) > MAX_JOINT_LENGTH or not _BOX_JOINT.match(between):
+            break
+        joined.insert(0, box)
+    return ", ".join(dict.fromkeys(content for _, _, content in joined))
+
+
+def _after_phrase(tail: str) -> str | None:
+    """The value at the start of the text that follows an answer phrase."""
+    tail = tail.lstrip()
+    math = _INLINE_MATH.match(tail)
+    if math and "\n" in math.group():
+        return _non_empty(math["math"] or math["tex"])
+    line = " ".join(tail.partition("\n")[0].split())
+    math = _INLINE_MATH.match(line)
+    # Search after the formula, whose commas and dots are its own.
+    end = _SENTENCE_END.search(line, math.end() if math else 0)
+    return _non_empty(line[: end.start()] if end else line)
+
+
+def _non_empty(text: str) -> str | None:
+    text = text.strip()
+    return text if clean(text) else None

@@ -1,0 +1,98 @@
+"""Units of measure at the end of an answer: which words they are, and when two spellings are the same unit."""
+
+import re
+
+
+_SPELLINGS = {
+    "mm": "millimeter millimetre",
+    "cm": "centimeter centimetre",
+    "m": "meter metre",
+    "km": "kilometer kilometre",
+    "in": "inch inches",
+    "ft": "foot feet",
+    "yd": "yard",
+    "mi": "mile",
+    "s": "sec second",
+    "min": "minute",
+    "h": "hr hour",
+    "day": "",
+    "week": "",
+    "month": "",
+    "year": "yr",
+    "mg": "milligram",
+    "g": "gram",
+    "kg": "kilogram",
+    "lb": "pound",
+    "oz": "ounce",
+    "ml": "milliliter millilitre",
+    "l": "liter litre",
+    "gallon": "",
+    "dollar": "usd buck",
+    "cent": "",
+    "euro": "eur",
+    "yen": "",
+    "degree": "deg",
+    "rad": "radian",
+    "mph": "",
+    "km/h": "kmh kph",
+    "m/s": "",
+    "%": "percent pct",
+    "unit": "",
+}
+_CANONICAL = {spelling: unit for unit, names in _SPELLINGS.items() for spelling in (unit, *names.split())}
+
+# Words after a number that change its value, join another number or negate it: never a unit.
+_NOT_UNIT_WORDS = """
+    hundred thousand million billion trillion dozen half halves third thirds quarter quarters fourth fourths
+    squared cubed factorial and or to by of times plus minus over divided less more fewer than not no if else
+    pi sqrt root sin cos tan log ln exp mod choose point negative approximately about around is are was equals
+"""
+_NOT_UNITS = frozenset(_NOT_UNIT_WORDS.split())
+_NOT_UNITS_HAN = frozenset("十百千万亿半多几分点比或和又负")
+
+_PLAIN = "|".join(sorted((re.escape(word) for word in _CANONICAL if len(word) > 1), key=len, reverse=True))
+_EXPONENT = r"(?:\s*\^\s*\{?-?\d\}?)?"
+_DENOMINATOR = rf"(?:\s*/\s*(?:{_PLAIN}|[hsm])s?{_EXPONENT})?"
+_PLAIN_UNIT = rf"(?:sq(?:uare|\.)?\s+|cubic\s+)?(?:{_PLAIN})s?\.?{_EXPONENT}{_DENOMINATOR}"
+# A unit that stands in plain text: after a digit or a space, never inside a command name.
+PLAIN_UNIT_AT_END = re.compile(rf"(?<=[\d\s}})])\s*(?<![\\A-Za-z])(?P<unit>{_PLAIN_UNIT})\Z", re.IGNORECASE)
+WORDS_AT_END = re.compile(r"(?<=[\d}])(?:\s+[A-Za-z]{2,}(?:\s+[A-Za-z]{2,}){0,3}|\s*[\u4e00-\u9fff]{1,4})\Z")
+_UNIT_TEXT = re.compile(r"[A-Za-z][A-Za-z\s./^{}\d()-]*\Z|[\u4e00-\u9fff]+\Z")
+
+
+def is_unit_text(text: str) -> bool:
+    """Whether words that follow a number can be its unit: letters, without a word that changes the number."""
+    if _NOT_UNITS.intersection(re.findall(r"[a-z]+", text.lower())) or _NOT_UNITS_HAN.intersection(text):
+        return False
+    return _UNIT_TEXT.match(text.strip()) is not None
+
+
+def is_known_unit(text: str) -> bool:
+    """Whether every word of the text is a unit of the table."""
+    words = re.findall(r"[A-Za-z]+", canonical_unit(text))
+    return bool(words) and all(word in _SPELLINGS for word in words)
+
+
+def canonical_unit(text: str) -> str:
+    """
+    Give one spelling for the same unit.
+
+    Example:
+    ```python
+    >>> canonical_unit("centimeters"), canonical_unit("square feet"), canonical_unit("eggs")
+    ('cm', 'ft^2', 'egg')
+
+    ```
+    """
+    words = re.sub(r"[{}.]", "", text).strip()
+    power = re.match(r"(?:(sq(?:uare)?)|cubic)\s+(.*)", words, re.IGNORECASE)
+    if power:
+        words = f"{power[2]}^{2 if power[1] else 3}"
+    return re.sub(r"[A-Za-z]+", lambda match: _canonical_word(match.group()), re.sub(r"\s+", " ", words))
+
+
+def _canonical_word(word: str) -> str:
+    # A single letter keeps its case: m is a meter, M is not.
+    lower = word.lower() if len(word) > 1 else word
+    singular = lower.removesuffix("s") if len(lower) > 2 else lower
+    return _CANONICAL.get(lower, _CANONICAL.get(singular, singular))

@@ -1,0 +1,69 @@
+"""`trl-reasoning train`: one run from one recipe."""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+
+from ..errors import UserError
+
+
+EXAMPLE = """examples:
+  trl-reasoning train recipes/smoke/dr_grpo_tiny.yaml --learning_rate 2e-6
+  trl-reasoning train recipes/smoke/dr_grpo_tiny.yaml --dry_run
+  trl-reasoning train recipes/smoke/dr_grpo_tiny.yaml --accelerate cpu_2
+  accelerate launch -m trl_reasoning train recipes/smoke/dr_grpo_tiny.yaml
+
+Every key of a recipe can be overridden as --key value (nested keys as --a.b value)."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's own arguments; all others are overrides of the recipe."""
+    parser.add_argument("recipe", help="a recipe file, or the name of a shipped recipe")
+    parser.add_argument("--dry_run", action="store_true", help="run all checks, print the resolved recipe, train nothing")
+    parser.add_argument("--restart", action="store_true", help="delete the run in output_dir and start again")
+    parser.add_argument(
+        "--accelerate", metavar="NAME", help="start accelerate with this file of recipes/accelerate (a name or a path)"
+    )
+    parser.add_argument("--num_processes", type=int, help="with --accelerate: number of processes")
+
+
+def run(args: argparse.Namespace, extra: list[str]) -> int:
+    """Check the recipe, then train."""
+    if args.accelerate is not None:
+        return _launch(args, extra)
+    if args.num_processes is not None:
+        raise UserError("num_processes: needs --accelerate NAME, for instance --accelerate cpu_2")
+    from ..config import dry_run_text, load_recipe, prepare
+
+    prepared = prepare(load_recipe(args.recipe, extra))
+    if args.dry_run:
+        print(dry_run_text(prepared))
+        return 0
+    from ..train import run_training
+
+    return run_training(prepared, restart=args.restart).exit_code
+
+
+def _launch(args: argparse.Namespace, extra: list[str]) -> int:
+    """Run the same command in accelerate's processes and hand signals on."""
+    from ..config import accelerate_command
+
+    command = accelerate_command(args.accelerate, num_processes=args.num_processes)
+    command += ["-m", "trl_reasoning", "train", args.recipe, *extra]
+    command += ["--dry_run"] * args.dry_run + ["--restart"] * args.restart
+    process = subprocess.Popen(command, env=os.environ.copy(), start_new_session=True)
+
+    def hand_on(number: int, frame: object) -> None:
+        os.killpg(process.pid, number)
+
+    previous = {number: signal.signal(number, hand_on) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        code = process.wait()
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+    if code != 0:
+        print(f"accelerate ended with code {code}", file=sys.stderr)
+    return code

@@ -1,0 +1,58 @@
+"""Checks of LoRA settings against the model's modules, from its config alone."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from .errors import RecipeError, did_you_mean
+from .recipe import Recipe
+from .tokenizer import is_hub_model, resolve_model_path
+
+
+def check_adapter(recipe: Recipe) -> None:
+    """
+    A saved adapter must be one, and every LoRA target must be the name of a module.
+
+    The model is built without memory for its weights (torch's meta device).
+
+    Raises:
+        RecipeError: Names the target that matches nothing and the nearest module.
+    """
+    adapter = recipe.get("adapter_name_or_path")
+    if adapter is not None and not is_hub_model(adapter) and not (Path(adapter) / "adapter_config.json").is_file():
+        raise RecipeError(
+            "adapter_name_or_path", f"{adapter} is not a folder with an adapter (no adapter_config.json)"
+        )
+    targets = recipe.get("lora_target_modules")
+    if not recipe.get("use_peft") or targets in (None, "all-linear", ["all-linear"]):
+        return
+    modules = _module_names(recipe)
+    if isinstance(targets, str):  # PEFT takes one text as a regular expression over whole names
+        if not any(re.fullmatch(targets, module) for module in modules):
+            raise RecipeError(
+                "lora_target_modules", f"the pattern {targets!r} matches no module.{_known(targets, modules)}"
+            )
+        return
+    for target in targets:
+        if not any(module == target or module.endswith(f".{target}") for module in modules):
+            raise RecipeError("lora_target_modules", f"no module is called {target!r}.{_known(target, modules)}")
+
+
+def _known(target: str, modules: list[str]) -> str:
+    leaves = sorted({module.split(".")[-1] for module in modules if not module.split(".")[-1].isdecimal()})
+    return f"{did_you_mean(target, leaves)} Modules: {', '.join(leaves)}; `all-linear` takes all linear layers."
+
+
+def _module_names(recipe: Recipe) -> list[str]:
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    settings: Any = {"trust_remote_code": recipe.setting("trust_remote_code")}
+    path = resolve_model_path(recipe)
+    try:
+        config = AutoConfig.from_pretrained(path, revision=recipe.setting("model_revision"), **settings)
+    except (OSError, ValueError) as error:
+        raise RecipeError("model_name_or_path", f"no model config in {path!r}: {error}") from error
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config, **settings)
+    return [name for name, _ in model.named_modules() if name]

@@ -1,0 +1,187 @@
+"""The rows of a run: sources, prompts, checks, mixture and held-out problems."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .checks import check_heldout
+from .errors import RecipeError
+from .recipe import Recipe
+from .rewards import RewardFunction
+
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from transformers import PreTrainedTokenizerBase
+
+GOLD = "solution"
+
+
+def load_training_rows(recipe: Recipe, rewards: Sequence[RewardFunction]) -> "Dataset":
+    """
+    Load every source of the recipe, build its prompts, check its rows and mix the sources.
+
+    Args:
+        recipe ([`Recipe`]):
+            The recipe.
+        rewards (`Sequence[RewardFunction]`):
+            Their columns must be there.
+
+    Returns:
+        [`~datasets.Dataset`]: in the columns that all sources share.
+
+    Raises:
+        RecipeError: Names the source, the row or the column.
+    """
+    specs = recipe.values["datasets"]
+    parts = [load_rows(recipe, spec, rewards, f"datasets[{index}]") for index, spec in enumerate(specs)]
+    return _mix(parts, specs, seed=recipe.setting("seed"))
+
+
+def load_rows(recipe: Recipe, spec: dict[str, Any], rewards: Sequence[RewardFunction], key: str) -> "Dataset":
+    """One source with its prompts, checked; arguments as in [`load_training_rows`]."""
+    from ..data import DataError, add_prompts, check_columns, check_golds, load_source, to_sft
+
+    if recipe.get("columns"):
+        spec = {**spec, "columns": {**recipe.values["columns"], **(spec.get("columns") or {})}}
+    template, system = recipe.get("prompt_template"), recipe.get("system_prompt")
+    needed = {column: f"reward {reward.name}" for reward in rewards for column in reward.columns}
+    try:
+        dataset = load_source(spec, base_dir=recipe.base_dir)
+        found = set(dataset.column_names)
+        if recipe.spec.kind == "sft" and "rationale" in found and not found & {"completion", "messages"}:
+            form = recipe.get("answer_form", "boxed")
+            dataset = to_sft(dataset, answer_form=form, template=template or "none", system_prompt=system)
+        elif (template or system) and "messages" not in found and len(dataset):
+            dataset = add_prompts(dataset, template=template or "none", system_prompt=system)
+        check_columns(dataset, recipe.spec.kind, needed)
+        if GOLD in needed:
+            check_golds(dataset, GOLD)
+    except DataError as error:
+        raise RecipeError(f"{key} ({spec['path']})", str(error).removeprefix("datasets: ")) from error
+    return dataset
+
+
+def load_heldout(recipe: Recipe, train: "Dataset", notes: list[str]) -> tuple["Dataset", dict[str, Any]]:
+    """
+    The held-out problems and their settings; problems that are trained on are left out.
+
+    Returns:
+        `tuple[Dataset, dict]`: rows with `prompt` and `solution`; `every`, `samples`, `temperature`, `max_new_tokens`,
+        `batch_size`.
+
+    Raises:
+        RecipeError: All problems are trained on, or their rows cannot be used.
+    """
+    from ..data import DataError, check_columns, check_golds
+    from ..evaluation import load_task, task_source
+
+    given = check_heldout(recipe.values["heldout"])
+    settings = {"every": 50, "samples": 1, "limit": 100, "temperature": 1.0, "max_new_tokens": None, "batch_size": 64}
+    settings |= {key: given[key] for key in settings if key in given}
+    if "task" in given:
+        options = {key: given[key] for key in ("split", "params", "adapter", "columns") if key in given}
+        sources = [task_source(given["task"], **options)]
+    else:
+        sources = given["datasets"]
+    try:
+        parts = [
+            load_task(
+                source,
+                prompt_template=recipe.get("prompt_template"),
+                system_prompt=recipe.get("system_prompt"),
+                base_dir=recipe.base_dir,
+            )
+            for source in sources
+        ]
+        problems = _mix(parts, sources, seed=recipe.setting("seed"))
+        check_columns(problems, "evaluation", {GOLD: "the held-out accuracy"})
+        check_golds(problems, GOLD)
+    except DataError as error:
+        raise RecipeError("heldout", str(error).removeprefix("datasets: ")) from error
+    trained = {_question_text(row) for row in train.select_columns(_question_columns(train))}
+    kept = [
+        index
+        for index, row in enumerate(problems.select_columns(_question_columns(problems)))
+        if _question_text(row) not in trained
+    ]
+    if not kept:
+        raise RecipeError("heldout", f"all {len(problems)} problems are trained on; choose another split or task")
+    if len(kept) < len(problems):
+        notes.append(f"heldout: {len(problems) - len(kept)} of {len(problems)} problems are trained on and left out")
+    return problems.select(kept[: settings["limit"]]), settings
+
+
+def mark_prompts(
+    dataset: "Dataset", tokenizer: "PreTrainedTokenizerBase", recipe: Recipe, notes: list[str]
+) -> "Dataset":
+    """
+    Add the column `thought_opened`, and leave out prompts longer than `max_prompt_tokens`.
+
+    Args:
+        dataset ([`~datasets.Dataset`]):
+            Rows with `prompt`.
+        tokenizer ([`~transformers.PreTrainedTokenizerBase`]):
+            Renders the prompts as the trainer will.
+        recipe ([`Recipe`]):
+            For `chat_template_kwargs` and `max_prompt_tokens`.
+        notes (`list[str]`):
+            Gets a line with the number of rows left out.
+    """
+    from ..generation import render_prompt
+    from ..text import prompt_opens_thought
+
+    kwargs = recipe.get("chat_template_kwargs") or {}
+    limit = recipe.get("max_prompt_tokens")
+    opened, kept = [], []
+    for index, prompt in enumerate(dataset["prompt"]):
+        ids = render_prompt(tokenizer, prompt, **kwargs)
+        opened.append(prompt_opens_thought(str(tokenizer.decode(ids))))
+        if limit is None or len(ids) <= limit:
+            kept.append(index)
+    if not kept:
+        raise RecipeError("max_prompt_tokens", f"the data set is empty: no prompt has at most {limit} tokens")
+    if "thought_opened" in dataset.column_names:
+        dataset = dataset.remove_columns("thought_opened")
+    dataset = dataset.add_column("thought_opened", opened)  # type: ignore[call-arg]
+    if len(kept) < len(dataset):
+        notes.append(
+            f"max_prompt_tokens: {len(dataset) - len(kept)} of {len(dataset)} prompts are longer and left out"
+        )
+        dataset = dataset.select(kept)
+    return dataset
+
+
+def _mix(parts: list["Dataset"], specs: Sequence[dict[str, Any]], seed: int) -> "Dataset":
+    """Sources one after the other, or where a `weight` is given drawn with these weights until one is used up."""
+    from datasets import concatenate_datasets, interleave_datasets
+
+    if len(parts) == 1:
+        return parts[0]
+    shared = [
+        name
+        for name, feature in parts[0].features.items()
+        if all(part.features.get(name) == feature for part in parts)
+    ]
+    for name in ("prompt", "completion", "messages", GOLD):
+        if name not in shared and any(name in part.features for part in parts):
+            forms = [str(part.features.get(name, "missing")) for part in parts]
+            raise RecipeError("datasets", f"the sources do not agree on the column `{name}`: {' | '.join(forms)}")
+    parts = [part.select_columns(shared) for part in parts]
+    if all(spec.get("weight") is None for spec in specs):
+        return concatenate_datasets(parts)
+    weights = [float(spec.get("weight") or 1.0) for spec in specs]
+    probabilities = [weight / sum(weights) for weight in weights]
+    return interleave_datasets(parts, probabilities=probabilities, seed=seed, stopping_strategy="first_exhausted")
+
+
+def _question_columns(dataset: "Dataset") -> list[str]:
+    names = [name for name in ("question", "prompt", "messages") if name in dataset.column_names]
+    return names[:1]
+
+
+def _question_text(row: Any) -> str:
+    """What a problem asks, without differences of blanks and case."""
+    value = next(iter(row.values()))
+    if isinstance(value, list):
+        value = next((turn["content"] for turn in value if turn["role"] == "user"), "")
+    return " ".join(str(value).split()).lower()

@@ -1,0 +1,224 @@
+"""Whether a data set has what its method needs, checked before a model is loaded."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .errors import DataError
+
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+METHOD_KINDS = ("policy", "sft", "preference", "evaluation")
+# What other data sets call our columns, most telling first.
+_ALIASES = {
+    "prompt": ("question", "problem", "instruction", "query", "input", "text"),
+    "question": ("problem", "prompt", "instruction", "query", "input", "text"),
+    "solution": ("answer", "final_answer", "gold", "ground_truth", "target", "label", "result"),
+    "completion": ("response", "output", "answer", "solution"),
+}
+_SHAREGPT_RECIPE = (
+    'dataset.map(lambda row: {"messages": [{"role": {"human": "user", "gpt": "assistant"}.get(turn["from"], '
+    'turn["from"]), "content": turn["value"]} for turn in row["conversations"]]}, remove_columns="conversations")'
+)
+
+
+@dataclass(frozen=True)
+class GoldReport:
+    """
+    What [`check_golds`] found.
+
+    Args:
+        rows (`int`):
+            Rows of the data set.
+        checked (`int`):
+            Golds that were read.
+        unreadable (`tuple[tuple[int, str | None], ...]`):
+            Row and gold of those that cannot be read as an answer; a missing gold is `None`.
+    """
+
+    rows: int
+    checked: int
+    unreadable: tuple[tuple[int, str | None], ...]
+
+    @property
+    def unreadable_share(self) -> float:
+        """Unreadable golds over checked golds, in [0, 1]."""
+        return len(self.unreadable) / self.checked if self.checked else 0.0
+
+
+def check_columns(dataset: "Dataset", method_kind: str, needed: Iterable[str] | Mapping[str, str] = ()) -> None:
+    """
+    Check that a data set is not empty and has the columns, in the forms, that its method and its rewards read.
+
+    Args:
+        dataset ([`~datasets.Dataset`]):
+            The prepared rows (prompts already built).
+        method_kind (`str`):
+            `"policy"` (`prompt`), `"sft"` (`prompt` and `completion`, or `messages`), `"preference"` (`chosen`,
+            `rejected`) or `"evaluation"` (`prompt`).
+        needed (`Iterable[str]` or `Mapping[str, str]`, *optional*):
+            Further columns, or columns and who needs each (`{"solution": "reward accuracy"}`).
+
+    Raises:
+        `DataError`: naming the column or row, the columns found, and the option that helps.
+    """
+    if method_kind not in METHOD_KINDS:
+        raise ValueError(f"method_kind: expected one of {METHOD_KINDS}, got {method_kind!r}")
+    if len(dataset) == 0:
+        raise DataError("the data set is empty: no rows are left after loading, filters, size and fraction")
+    if method_kind == "sft":
+        _check_sft(dataset)
+    elif method_kind == "preference":
+        for column in ("chosen", "rejected"):
+            _check_has(dataset, column, "a preference method")
+    else:
+        _check_has(dataset, "prompt", "every run on prompts")
+        _check_form(dataset, "prompt")
+    for column in needed:
+        _check_has(dataset, column, needed[column] if isinstance(needed, Mapping) else "a reward")
+
+
+def check_golds(
+    dataset: "Dataset", column: str = "solution", limit: float = 0.02, *, max_rows: int | None = 2000
+) -> GoldReport:
+    """
+    Check that the golds are strings and can be read as answers.
+
+    An unreadable gold is a sample that no reward can score; a few are usual and only cost their samples, many mean
+    that the wrong column was taken.
+
+    Args:
+        dataset ([`~datasets.Dataset`]):
+            Rows with the gold column.
+        column (`str`, *optional*, defaults to `"solution"`):
+            The gold column.
+        limit (`float`, *optional*, defaults to `0.02`):
+            Share of unreadable golds, in [0, 1], above which it is an error.
+        max_rows (`int`, *optional*, defaults to `2000`):
+            Read at most this many golds, spread evenly over the rows from row 0 on, because reading mathematics takes
+            milliseconds each; `None` reads all. Types are checked in every row.
+
+    Returns:
+        [`GoldReport`]
+
+    Raises:
+        `DataError`: when a gold is not a string (with its row), or more than `limit` of them are unreadable.
+    """
+    from trl_reasoning.answers import is_readable_gold
+
+    _check_has(dataset, column, "checking golds")
+    # Every `step`-th row, so that at most `max_rows` are read.
+    step = 1 if max_rows is None else max(1, -(-len(dataset) // max_rows))
+    readable: dict[str | None, bool] = {None: False}
+    unreadable = []
+    for row, gold in enumerate(dataset[column]):
+        if gold is not None and not isinstance(gold, str):
+            raise DataError(
+                f"column `{column}`, row {row}: a gold should be a string, got {type(gold).__name__} {gold!r} (a "
+                "column that mixes strings and numbers reads as numbers). Write each gold as text in the data, or set "
+                f"`columns: {{{column}: {column}}}`, which turns numbers into text"
+            )
+        if row % step == 0:
+            if gold not in readable:
+                readable[gold] = is_readable_gold(gold)
+            if not readable[gold]:
+                unreadable.append((row, gold))
+    report = GoldReport(rows=len(dataset), checked=-(-len(dataset) // step), unreadable=tuple(unreadable))
+    if report.unreadable_share > limit:
+        row, gold = unreadable[0]
+        raise DataError(
+            f"column `{column}`: {len(unreadable)} of {report.checked} golds cannot be read as an answer "
+            f"({report.unreadable_share:.1%}, limit {limit:.1%}); the first is row {row}: {gold!r}."
+            f"{_rename_hint(dataset, column)}"
+        )
+    return report
+
+
+def _check_sft(dataset: "Dataset") -> None:
+    found = dataset.column_names
+    if "messages" in found:
+        _check_dialogues(dataset, "messages")
+    elif "prompt" in found and "completion" in found:
+        forms = {column: _check_form(dataset, column) for column in ("prompt", "completion")}
+        if len(set(forms.values())) > 1:
+            raise DataError(
+                f"`prompt` is {forms['prompt']} and `completion` is {forms['completion']}; both should be messages "
+                "(conversational) or both plain text"
+            )
+        if forms["completion"] == "messages":
+            _check_dialogues(dataset, "completion")
+    elif "conversations" in found:
+        raise DataError(
+            "column `conversations` holds turns with `from` and `value` (ShareGPT); needed: a column `messages` with "
+            f"`role` and `content`. Convert once: {_SHAREGPT_RECIPE}"
+        )
+    elif "text" in found and "prompt" not in found:
+        raise DataError(
+            "column `text` does not tell the assistant's part from the prompt, and only the assistant's text is "
+            f"trained on; needed: `messages`, or `prompt` and `completion` (found: {', '.join(found)})"
+        )
+    else:
+        missing = "completion" if "prompt" in found else "prompt"
+        raise DataError(
+            "sft needs the column `messages`, or `prompt` and `completion`; found: "
+            f"{', '.join(found)}.{_rename_hint(dataset, missing)}"
+        )
+
+
+def _check_has(dataset: "Dataset", column: str, user: str) -> None:
+    found = dataset.column_names
+    if column not in found:
+        raise DataError(
+            f"no column `{column}`, which {user} needs; found: {', '.join(found)}.{_rename_hint(dataset, column)}"
+        )
+
+
+def _rename_hint(dataset: "Dataset", column: str) -> str:
+    found = dataset.column_names
+    theirs = next((alias for alias in _ALIASES.get(column, ()) if alias in found), None)
+    hint = f" Rename with `columns: {{{column}: {theirs or '<their name>'}}}` in the source"
+    if column == "prompt" and "question" in found:
+        hint += ", or build prompts from `question` with `prompt_template:` (none, qwen_boxed, r1_zero, ...)"
+    return hint + ", or choose an `adapter:`."
+
+
+def _check_form(dataset: "Dataset", column: str) -> str:
+    """`messages` or `plain text`; checks that each row has it and is not empty."""
+    form = "plain text" if isinstance(dataset[0][column], str) else "messages"
+    for row, value in enumerate(dataset[column]):
+        if form == "plain text" and not isinstance(value, str):
+            raise DataError(f"column `{column}`, row {row}: expected a string as in row 0, got {_shown(value)}")
+        if form == "messages":
+            _check_messages(value, column, row)
+        if not value and column == "prompt":
+            raise DataError(f"column `{column}`, row {row}: the prompt is empty")
+    return form
+
+
+def _check_dialogues(dataset: "Dataset", column: str) -> None:
+    for row, messages in enumerate(dataset[column]):
+        _check_messages(messages, column, row)
+        if not any(message["role"] == "assistant" for message in messages):
+            roles = ", ".join(message["role"] for message in messages) or "none"
+            raise DataError(
+                f"column `{column}`, row {row}: no assistant turn (roles: {roles}), so none of it would be trained on"
+            )
+
+
+def _check_messages(messages: Any, column: str, row: int) -> None:
+    if not isinstance(messages, list):
+        raise DataError(
+            f"column `{column}`, row {row}: expected a list of messages {{role, content}}, got {_shown(messages)}"
+        )
+    for message in messages:
+        if not isinstance(message, dict) or not {"role", "content"} <= message.keys():
+            raise DataError(
+                f"column `{column}`, row {row}: a message needs the keys role and content, got {_shown(message)}"
+            )
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 80 else text[:77] + '...'}"

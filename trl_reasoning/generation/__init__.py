@@ -1,0 +1,28 @@
+"""Generation: backends, prompt rendering, stop strings and resumable sampling."""
+
+from .backends import Backend, TransformersBackend, length_batches
+from .loading import load_backend, parameters_hash, split_adapter, weights_hash
+from .params import Generation, SamplingParams
+from .records import RecordsError, read_records
+from .sampling import sample_problems
+from .tokens import FinishReason, completion_to_text, render_prompt, trim_at_stop
+
+
+__all__ = [
+    "Backend",
+    "FinishReason",
+    "Generation",
+    "RecordsError",
+    "SamplingParams",
+    "TransformersBackend",
+    "completion_to_text",
+    "length_batches",
+    "load_backend",
+    "parameters_hash",
+    "read_records",
+    "render_prompt",
+    "sample_problems",
+    "split_adapter",
+    "trim_at_stop",
+    "weights_hash",
+]
