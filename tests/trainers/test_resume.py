@@ -49,6 +49,7 @@ def policy_maker(tiny, length_reward_class, trainer_class, config_class, common,
                 "num_generations": 4,
                 "per_device_train_batch_size": 4,
                 "max_completion_length": 12,
+                "temperature": 1.5,
                 **settings,
             }
         )

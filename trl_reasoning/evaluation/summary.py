@@ -1,6 +1,6 @@
 """Numbers of one evaluation from its records. Pure: no model, no files."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import fmean, median
 from typing import Any
@@ -153,7 +153,8 @@ def _accuracy(counted: Sequence[Record]) -> dict[str, Any]:
     shares = per_problem_accuracy(counted)
     if not shares:
         return {"problems": 0, "samples": 0, "accuracy": None, "interval": None, "mean_tokens": None}
-    low, high = accuracy_interval(list(shares.values()), round(len(counted) / len(shares)))
+    most_samples = max(Counter(record["id"] for record in counted).values())
+    low, high = accuracy_interval(list(shares.values()), most_samples)
     return {
         "problems": len(shares),
         "samples": len(counted),

@@ -1,5 +1,7 @@
 """What a trainer writes into a saved folder."""
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 from peft import PeftModel
@@ -15,12 +17,7 @@ class AdapterOnlySaving:
     """
 
     def _save(self, output_dir: str | None = None, state_dict: dict | None = None) -> None:
+        super()._save(output_dir, state_dict)  # type: ignore[misc]
         model: Any = self.accelerator.unwrap_model(self.model)  # type: ignore[attr-defined]
-        if not isinstance(model, PeftModel) or "ref" not in model.peft_config:
-            super()._save(output_dir, state_dict)  # type: ignore[misc]
-            return
-        reference = model.peft_config.pop("ref")
-        try:
-            super()._save(output_dir, state_dict)  # type: ignore[misc]
-        finally:
-            model.peft_config["ref"] = reference
+        if isinstance(model, PeftModel) and "ref" in model.peft_config and self.args.should_save:  # type: ignore[attr-defined]
+            shutil.rmtree(Path(output_dir or self.args.output_dir) / "ref", ignore_errors=True)  # type: ignore[attr-defined]
