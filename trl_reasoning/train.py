@@ -98,6 +98,7 @@ def run_training(prepared: "Prepared", *, restart: bool = False) -> TrainResult:
         _write_records(output, prepared)
     state.wait_for_everyone()
 
+    _quieten(args.disable_tqdm or not sys.stderr.isatty())
     set_seed(args.seed)
     trainer, interrupt = _build_trainer(prepared, output, seconds_before=earlier.seconds if earlier else 0.0)
     if checkpoint:
@@ -120,6 +121,7 @@ def run_training(prepared: "Prepared", *, restart: bool = False) -> TrainResult:
         signal=interrupt.signal_number,
     )
     if result.status == "finished":
+        trainer.accelerator.unwrap_model(trainer.model).config.use_cache = True  # the trainer switched it off
         trainer.save_model(str(output))
         if trainer.is_world_process_zero():
             trainer.create_model_card(model_name=output.name)
@@ -132,6 +134,20 @@ def run_training(prepared: "Prepared", *, restart: bool = False) -> TrainResult:
         _say(state, f"saved to {output} after {result.steps} steps, {result.seconds:.0f} s")
     state.wait_for_everyone()
     return result
+
+
+def _quieten(no_bars: bool) -> None:
+    """Leave out bars where they would flood a log, and warnings that a user can do nothing about."""
+    import warnings
+
+    import datasets
+    import transformers
+
+    # TRL 1.16 reads the name that transformers 5.24 renamed.
+    warnings.filterwarnings("ignore", "`is_gradient_checkpointing` is deprecated", FutureWarning)
+    if no_bars:
+        transformers.utils.logging.disable_progress_bar()
+        datasets.disable_progress_bars()
 
 
 def _build_trainer(prepared: "Prepared", output: Path, seconds_before: float) -> tuple[Any, Any]:

@@ -41,9 +41,7 @@ def test_no_file_is_over_the_hard_limit():
 
 def test_files_over_the_soft_limit_are_known():
     found = {relative(path) for path in python_files() if line_count(path) > SOFT_LIMIT}
-    assert found == set(LONG_FILES), (
-        "split the new ones, or name them in LONG_FILES with a reason; drop what is short again"
-    )
+    assert found == set(LONG_FILES), "split new ones or name them with a reason; drop what is short again"
 
 
 def test_there_is_no_drawer_for_leftovers():

@@ -31,12 +31,8 @@ def test_all_is_complete_and_sorted(path):
     assert names == in_ruffs_order(names)
     assert [name for name in names if not hasattr(module, name)] == []
     body = ast.parse(path.read_text()).body
-    imported = {
-        alias.asname or alias.name
-        for node in body
-        if isinstance(node, ast.ImportFrom) and node.level
-        for alias in node.names
-    }
+    relative_imports = [node for node in body if isinstance(node, ast.ImportFrom) and node.level]
+    imported = {alias.asname or alias.name for node in relative_imports for alias in node.names}
     defined = {node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     assert {name for name in imported | defined if not name.startswith("_")} <= set(names)
 

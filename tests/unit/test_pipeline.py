@@ -41,7 +41,7 @@ METRICS = {
     "settings": {},
 }
 LOG_LINE = {"step": 1, "reward": 0.5, "completions/mean_length": 9.0}
-RECORD = {"id": 0, "sample": 0, "prompt": "1+1=?", "status": "right", "tokens": 3}
+RECORD = {"id": 0, "sample": 0, "prompt": "1+1=?", "status": "right", "solution": "2", "tokens": 3}
 
 
 class Demo:
@@ -214,12 +214,11 @@ def test_two_pipelines_cannot_share_a_folder(demo):
 
 
 def test_the_check_stops_everything_before_the_first_stage(demo):
-    path = demo.folder / "pipeline.yaml"
-    path.write_text(
-        TEXT.replace("of: rl, with: {task: builtin:chain}", "of: rl, with: {task: builtin:chain, sampels: 2}")
-    )
-    with pytest.raises(RecipeError, match="Did you mean `samples`"):
-        demo.run(check=check_stages)
+    (demo.folder / "pipeline.yaml").write_text(TEXT.replace("of: rl, with: {", "of: rl, with: {sampels: 2, "))
+    demo.run(only="base")
+    demo.run(only="rl")
+    with pytest.raises(UserError, match=r"stage rl_eval: sampels: .*Did you mean `samples`"):
+        demo.run(only="rl_eval", check=check_stages)
     assert demo.ran == []
 
 

@@ -84,7 +84,7 @@ def is_single_value(text: str) -> bool:
     """Whether the text is wholly one value: a number (a known unit may follow), a word or a formula in math marks."""
     if len(text) > MAX_VALUE_LENGTH:
         return False
-    text = text.strip().strip("*").rstrip(".").strip("*").strip()
+    text = text.strip().lstrip("*").rstrip(".*").strip()
     math = _INLINE_MATH.fullmatch(text)
     if math:
         return _non_empty(math["math"] or math["tex"]) is not None

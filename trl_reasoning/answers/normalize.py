@@ -171,8 +171,8 @@ def _rewrite(text: str) -> str:
     if not any(bracket in text for bracket in ("(", "[", r"\{")):
         text = _THOUSANDS.sub(lambda match: match.group().replace(",", ""), text)
     text = _ROOT.sub(r"\\sqrt{\g<radicand>}", text)
-    text = text.strip().strip("*").strip()
-    return text if text.endswith("...") else text.rstrip(".,;: ").removesuffix("\\")
+    text = text.strip(" *")
+    return text if text.endswith("...") else text.rstrip(" .,;:*").removesuffix("\\")
 
 
 def _unstyle(text: str) -> str:

@@ -174,11 +174,12 @@ class _Questions:
                 total = total + number if operator == "+" else total - number
                 question += f"{operator}{number}"
             question += "=?"
-            if _split_of(question) == self.split:
+            if split_of(question) == self.split:
                 return question
 
 
-def _split_of(question: str) -> str:
+def split_of(question: str) -> str:
+    """The split that a question belongs to, by a hash of its text."""
     digest = hashlib.sha256(question.encode()).digest()
     return "heldout" if digest[0] % _HELDOUT_SHARE == 0 else "train"
 

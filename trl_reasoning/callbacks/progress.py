@@ -83,7 +83,7 @@ def explain(logs: Mapping[str, Any]) -> str | None:
 
 class ProgressLineCallback(TrainerCallback):
     """
-    A progress bar with the watched numbers; with `disable_tqdm` one log line carrying the same keys.
+    One line with the watched numbers a log, above a progress bar where there is a terminal and no `disable_tqdm`.
 
     Replaces the `ProgressCallback` and `PrinterCallback` of transformers. Each kind of message is printed once.
     """
@@ -98,15 +98,9 @@ class ProgressLineCallback(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
         self._last = (time.monotonic(), state.global_step)
-        if args.disable_tqdm or not state.is_world_process_zero:
+        if args.disable_tqdm or not state.is_world_process_zero or not sys.stderr.isatty():
             return
-        columns = (
-            TextColumn("step"),
-            MofNCompleteColumn(),
-            BarColumn(bar_width=20),
-            TimeRemainingColumn(),
-            TextColumn("{task.description}"),
-        )
+        columns = (TextColumn("step"), MofNCompleteColumn(), BarColumn(), TimeRemainingColumn())
         self._progress = Progress(*columns, console=Console(file=sys.stderr))
         self._task = self._progress.add_task("", total=state.max_steps, completed=state.global_step)
         self._progress.start()
@@ -128,17 +122,21 @@ class ProgressLineCallback(TrainerCallback):
         if not state.is_world_process_zero or not logs:
             return
         line = watched_line(logs)
-        if line and self._progress is not None:
-            self._progress.update(self._task, description=line)
-        elif line:
+        if line:
             now, (then, step) = time.monotonic(), self._last
             pace = f"  {(now - then) / (state.global_step - step):.2f} s/step" if state.global_step > step else ""
             self._last = (now, state.global_step)
-            print(f"step {state.global_step}/{state.max_steps}  {line}{pace}", flush=True)
+            self._print(f"step {state.global_step}/{state.max_steps}  {line}{pace}")
         message = explain(logs)
-        if message is not None and message.split("(")[0][:40] not in self._told:
-            self._told.add(message.split("(")[0][:40])
-            (self._progress.console.print if self._progress else print)(f"note: {message}")
+        if message is not None and message[-30:] not in self._told:
+            self._told.add(message[-30:])  # the numbers stand further in front
+            self._print(f"note: {message}")
+
+    def _print(self, text: str) -> None:
+        if self._progress is not None:
+            self._progress.console.print(text, highlight=False, soft_wrap=True)
+        else:
+            print(text, flush=True)
 
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any

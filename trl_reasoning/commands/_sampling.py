@@ -2,7 +2,8 @@
 
 import argparse
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -103,7 +104,9 @@ def add_sampling_arguments(parser: argparse.ArgumentParser) -> None:
         )
 
 
-def read_settings(args: argparse.Namespace, extra: Sequence[str], command: str) -> SamplingSettings:
+def read_settings(
+    args: argparse.Namespace, extra: Sequence[str], command: str
+) -> tuple[SamplingSettings, Path | None]:
     """
     The settings of a command from its recipe and its flags.
 
@@ -116,7 +119,7 @@ def read_settings(args: argparse.Namespace, extra: Sequence[str], command: str) 
             `"evaluate"` or `"sample"`; what a recipe's `kind` has to be.
 
     Returns:
-        [`SamplingSettings`]
+        `tuple[SamplingSettings, Path | None]`: the settings, and the folder of the recipe file where there is one.
 
     Raises:
         [`~trl_reasoning.config.RecipeError`]: names the key, what was expected and the nearest spelling.
@@ -124,7 +127,8 @@ def read_settings(args: argparse.Namespace, extra: Sequence[str], command: str) 
     flags = [f"--{name}={vars(args)[name]}" for name in FIELDS if name in vars(args)]
     recipe, extra = _give_back_value(args.recipe, list(extra))
     _check_keys([word[2:].partition("=")[0].partition(".")[0] for word in extra if word.startswith("--")], command)
-    return make_settings(recipe, [*flags, *extra], command)
+    base_dir = None if recipe is None else find_recipe(recipe).parent
+    return make_settings(recipe, [*flags, *extra], command), base_dir
 
 
 def _give_back_value(recipe: str | None, extra: list[str]) -> tuple[str | None, list[str]]:
@@ -202,7 +206,19 @@ def _check_names(settings: SamplingSettings) -> None:
     check_choice(settings.answer_kind, KINDS, "answer_kind")
     if settings.prompt_template is not None:
         check_choice(settings.prompt_template, tuple(PROMPTS), "prompt_template")
-    parse_source(source_of(settings))
+    with _task_errors():
+        parse_source(source_of(settings))
+
+
+@contextmanager
+def _task_errors() -> Iterator[None]:
+    """Data errors speak of a recipe's `datasets`; here the key is `task`."""
+    from ..data import DataError
+
+    try:
+        yield
+    except DataError as error:
+        raise RecipeError("task", str(error).removeprefix("datasets: ")) from error
 
 
 def source_of(settings: SamplingSettings) -> dict[str, Any]:
@@ -243,21 +259,26 @@ def identity(settings: SamplingSettings) -> dict[str, Any]:
     from ..generation import weights_hash
 
     keys: Mapping[str, Any] = {key: getattr(settings, key) for key in FIELDS if key not in _FREE_KEYS}
-    return {**keys, "weights": weights_hash(settings.model, settings.adapter)}
+    return {
+        **keys,
+        "stop_strings": list(sampling_params(settings).stop_strings),
+        "weights": weights_hash(settings.model, settings.adapter),
+    }
 
 
-def load_all(settings: SamplingSettings, recipe: str | None) -> "tuple[Backend, Dataset]":
+def load_all(settings: SamplingSettings, base_dir: Path | None) -> "tuple[Backend, Dataset]":
     """The task first, so that a wrong path is found before the model is loaded."""
     from ..evaluation import load_task
     from ..generation import load_backend
 
-    dataset = load_task(
-        source_of(settings),
-        limit=settings.limit,
-        prompt_template=settings.prompt_template,
-        system_prompt=settings.system_prompt,
-        base_dir=None if recipe is None else find_recipe(recipe).parent,
-    )
+    with _task_errors():
+        dataset = load_task(
+            source_of(settings),
+            limit=settings.limit,
+            prompt_template=settings.prompt_template,
+            system_prompt=settings.system_prompt,
+            base_dir=base_dir,
+        )
     backend = load_backend(
         settings.model,
         settings.adapter,

@@ -23,13 +23,13 @@ def run(args: argparse.Namespace, extra: list[str]) -> int:
     """Evaluate, unless `metrics.json` already holds the result of the same settings."""
     from ..evaluation import evaluate, finished_metrics
 
-    settings = read_settings(args, extra, "evaluate")
+    settings, base_dir = read_settings(args, extra, "evaluate")
     same = identity(settings)
     metrics = None if settings.restart else finished_metrics(settings.output_dir, same)
     if metrics is not None:
         print(f"{settings.output_dir}/metrics.json has these settings already; --restart draws again")
     else:
-        backend, dataset = load_all(settings, args.recipe)
+        backend, dataset = load_all(settings, base_dir)
         metrics = evaluate(
             backend,
             dataset,

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 
+from ..errors import UserError
 from ..pipeline import load_pipeline, run_pipeline
 from ..stages import StageCheck, stage_overrides
 
@@ -32,8 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, extra: list[str]) -> int:
     """Check the pipeline, run its stages, write the report."""
     from rich.console import Console
-
-    from ..errors import UserError
 
     if args.only and args.start:
         raise UserError("--only and --from exclude each other")
@@ -68,10 +67,13 @@ def check_stages(checks: Sequence[StageCheck]) -> None:
     """
     for check in checks:
         overrides = stage_overrides(check.stage, check.settings, check.folder)
-        if check.stage.kind == "train":
-            _check_training(check, overrides)
-        elif check.stage.kind in ("evaluate", "sample"):
-            _check_sampling(check, overrides)
+        try:
+            if check.stage.kind == "train":
+                _check_training(check, overrides)
+            elif check.stage.kind in ("evaluate", "sample"):
+                _check_sampling(check, overrides)
+        except UserError as error:
+            raise UserError(f"stage {check.stage.name}: {error}") from error
 
 
 def _check_training(check: StageCheck, overrides: list[str]) -> None:

@@ -23,8 +23,8 @@ def run(args: argparse.Namespace, extra: list[str]) -> int:
     """Sample what the output folder does not hold yet."""
     from ..generation import sample_problems
 
-    settings = read_settings(args, extra, "sample")
-    backend, dataset = load_all(settings, args.recipe)
+    settings, base_dir = read_settings(args, extra, "sample")
+    backend, dataset = load_all(settings, base_dir)
     path = Path(settings.output_dir) / "records.jsonl"
     records = sample_problems(
         backend,

@@ -26,24 +26,25 @@ def check_adapter(recipe: Recipe) -> None:
     targets = recipe.get("lora_target_modules")
     if not recipe.get("use_peft") or targets in (None, "all-linear", ["all-linear"]):
         return
-    modules = _module_names(recipe)
+    model = _model_without_weights(recipe)
+    modules = [name for name, _ in model.named_modules() if name]
     if isinstance(targets, str):  # PEFT takes one text as a regular expression over whole names
         if not any(re.fullmatch(targets, module) for module in modules):
-            raise RecipeError(
-                "lora_target_modules", f"the pattern {targets!r} matches no module.{_known(targets, modules)}"
-            )
+            hint = _known(targets, model)
+            raise RecipeError("lora_target_modules", f"the pattern {targets!r} matches no module.{hint}")
         return
     for target in targets:
         if not any(module == target or module.endswith(f".{target}") for module in modules):
-            raise RecipeError("lora_target_modules", f"no module is called {target!r}.{_known(target, modules)}")
+            raise RecipeError("lora_target_modules", f"no module is called {target!r}.{_known(target, model)}")
 
 
-def _known(target: str, modules: list[str]) -> str:
-    leaves = sorted({module.split(".")[-1] for module in modules if not module.split(".")[-1].isdecimal()})
-    return f"{did_you_mean(target, leaves)} Modules: {', '.join(leaves)}; `all-linear` takes all linear layers."
+def _known(target: str, model: Any) -> str:
+    """The layers that an adapter can sit on: those with a matrix."""
+    names = {name.split(".")[-2] for name, weight in model.named_parameters() if weight.ndim == 2}
+    return f"{did_you_mean(target, names)} Layers: {', '.join(sorted(names))}; `all-linear` takes all linear ones."
 
 
-def _module_names(recipe: Recipe) -> list[str]:
+def _model_without_weights(recipe: Recipe) -> Any:
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -54,5 +55,4 @@ def _module_names(recipe: Recipe) -> list[str]:
     except (OSError, ValueError) as error:
         raise RecipeError("model_name_or_path", f"no model config in {path!r}: {error}") from error
     with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(config, **settings)
-    return [name for name, _ in model.named_modules() if name]
+        return AutoModelForCausalLM.from_config(config, **settings)

@@ -27,15 +27,31 @@ _RECORDED = (
 )
 
 
-def build_arguments(recipe: Recipe) -> tuple[Recipe, Any, Any, Precision, list[RewardFunction]]:
-    """The resolved recipe, the method's configuration, `trl.ModelConfig`, the precision and the rewards."""
+def build_arguments(
+    recipe: Recipe, *, device: tuple[str, tuple[int, int] | None] | None = None
+) -> tuple[Recipe, Any, Any, Precision, list[RewardFunction]]:
+    """
+    Build what a trainer takes, but for the model and the data.
+
+    Args:
+        recipe ([`Recipe`]):
+            The recipe.
+        device (`tuple[str, tuple[int, int] | None]`, *optional*):
+            Device type and CUDA capability to choose the precision for; this machine's when not given.
+
+    Returns:
+        `tuple`: the resolved recipe, the method's configuration, `trl.ModelConfig`, the precision and the rewards.
+
+    Raises:
+        RecipeError: The device cannot do what the recipe asks for, or the configuration class refuses a value.
+    """
     from trl.trainer.model_config import ModelConfig
 
     from .schema import method_fields
 
     is_policy = recipe.spec.kind == "policy"
     rewards = make_rewards(recipe.values["reward_funcs"], recipe.get("reward_weights")) if is_policy else []
-    precision = _precision(recipe)
+    precision = _precision(recipe, device or device_facts(bool(recipe.get("use_cpu"))))
     values = _with_defaults(recipe) | {"dtype": precision.dtype, "bf16": precision.bf16, "fp16": precision.fp16}
     fields = method_fields(recipe.method)
     by_owner: dict[str, dict[str, Any]] = {"config": {}, "model": {}, "own": {}}
@@ -47,8 +63,12 @@ def build_arguments(recipe: Recipe) -> tuple[Recipe, Any, Any, Precision, list[R
         settings["reward_weights"] = [reward.weight for reward in rewards]
     if recipe.get("eos_token") is not None and recipe.spec.kind == "sft":
         settings["eos_token"] = recipe.values["eos_token"]  # SFTTrainer writes it into the model's config
-    if precision.bf16 and device_facts(bool(recipe.get("use_cpu")))[0] == "cpu":
-        settings["use_cpu"] = True  # transformers looks for a bfloat16 GPU otherwise
+    if device_facts()[0] == "cpu":
+        # Without it accelerate does not join several processes on a CPU, and transformers looks for a bfloat16 GPU.
+        settings["use_cpu"] = True
+        # Memory is not short there, time is; and there is no device to pin memory for.
+        settings.setdefault("activation_checkpointing", False)
+        settings.setdefault("dataloader_pin_memory", False)
     if settings.get("resume_from_checkpoint") is True:
         settings["resume_from_checkpoint"] = None  # the run finds its newest checkpoint by itself
     args = _build(config_class, settings)
@@ -78,15 +98,14 @@ def quantization_config(model_config: Any) -> Any:
     return get_quantization_config(model_config)
 
 
-def _precision(recipe: Recipe) -> Precision:
-    device_kind, capability = device_facts(bool(recipe.get("use_cpu")))
+def _precision(recipe: Recipe, device: tuple[str, tuple[int, int] | None]) -> Precision:
     asked = {"bf16": recipe.get("bf16"), "fp16": recipe.get("fp16")}
     launched = os.environ.get("ACCELERATE_MIXED_PRECISION", "no")
     if launched in asked:  # accelerate was told a format and the recipe does not contradict it
         asked[launched] = True
     return choose_precision(
-        device_kind=device_kind,
-        capability=capability,
+        device_kind=device[0],
+        capability=device[1],
         lora=bool(recipe.get("use_peft") or recipe.get("adapter_name_or_path")),
         quantized=bool(recipe.get("load_in_4bit") or recipe.get("load_in_8bit")),
         requested_dtype=recipe.get("dtype"),

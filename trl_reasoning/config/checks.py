@@ -115,6 +115,8 @@ def _check_weights_format(recipe: Recipe) -> None:
         raise RecipeError("bf16", "set together with `fp16`; keep one of the two")
     if recipe.get("load_in_4bit") and recipe.get("load_in_8bit"):
         raise RecipeError("load_in_4bit", "set together with `load_in_8bit`; keep one of the two")
+    if recipe.get("load_in_4bit") and recipe.get("dtype") == "auto":
+        raise RecipeError("dtype", "with `load_in_4bit` it is the format of the arithmetic, which `auto` is not")
     for key in ("load_in_4bit", "load_in_8bit"):
         if recipe.get(key) and not (recipe.get("use_peft") or recipe.get("adapter_name_or_path")):
             raise RecipeError(

@@ -1,5 +1,6 @@
 """The number formats of a run: chosen for the device, with the reason."""
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,10 +102,10 @@ def choose_precision(
 
 
 def device_facts(use_cpu: bool = False) -> tuple[str, tuple[int, int] | None]:
-    """The device that a run will use and its CUDA capability (None elsewhere)."""
+    """The device that a run will use and its CUDA capability (None elsewhere); accelerate may say CPU, too."""
     import torch
 
-    if use_cpu:
+    if use_cpu or os.environ.get("ACCELERATE_USE_CPU", "").lower() == "true":
         return "cpu", None
     if torch.cuda.is_available():
         return "cuda", torch.cuda.get_device_capability()

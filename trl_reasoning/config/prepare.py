@@ -13,7 +13,7 @@ from .precision import Precision
 from .recipe import Recipe
 from .resume import check_resume
 from .rows import load_heldout, load_training_rows, mark_prompts
-from .tokenizer import check_assistant_mask, check_end_token, load_tokenizer
+from .tokenizer import check_assistant_mask, check_end_token, check_vocabulary, load_tokenizer
 
 
 if TYPE_CHECKING:
@@ -69,13 +69,15 @@ class Prepared:
     notes: list[str]
 
 
-def prepare(recipe: Recipe) -> Prepared:
+def prepare(recipe: Recipe, *, check_env: bool = True) -> Prepared:
     """
     Make every check that needs a device, a tokenizer or data, and build what the trainer takes.
 
     Args:
         recipe ([`Recipe`]):
             From [`load_recipe`].
+        check_env (`bool`, *optional*, defaults to `True`):
+            As in [`load_recipe`].
 
     Returns:
         [`Prepared`]
@@ -84,12 +86,14 @@ def prepare(recipe: Recipe) -> Prepared:
         RecipeError: Names the key, the row or the column, what was expected and the nearest setting.
     """
     os.environ.update(recipe.get("env") or {})
-    check_environment(recipe)
+    if check_env:
+        check_environment(recipe)
+        check_resume(recipe, process_count(os.environ))
     check_extras(recipe)
-    check_resume(recipe, process_count(os.environ))
     recipe, args, model_config, precision, rewards = build_arguments(recipe)
     check_adapter(recipe)
     tokenizer = load_tokenizer(recipe)
+    check_vocabulary(recipe, tokenizer)
     notes: list[str] = []
     train = load_training_rows(recipe, rewards)
     check_templates(recipe, tokenizer, train)

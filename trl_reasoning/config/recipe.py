@@ -135,8 +135,8 @@ def resolve_interpolations(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def dump_yaml(values: dict[str, Any]) -> str:
-    """Block-style YAML in the given order, numbers in a form that YAML reads back as numbers."""
-    return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=100)
+    """YAML in the given order, short lists on one line, numbers in a form that YAML reads back as numbers."""
+    return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=100, default_flow_style=None)
 
 
 class _StrictLoader(yaml.SafeLoader):

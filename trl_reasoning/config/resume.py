@@ -31,7 +31,9 @@ def check_resume(recipe: Recipe, processes: int) -> None:
     """
     checkpoint = recipe.get("resume_from_checkpoint")
     if checkpoint is False:
-        raise RecipeError("resume_from_checkpoint", "false: a run goes on by itself; `restart: true` starts it again")
+        raise RecipeError(
+            "resume_from_checkpoint", "false: a run goes on by itself; the flag --restart starts it again"
+        )
     if checkpoint is None or checkpoint is True:
         return
     folder = Path(checkpoint)

@@ -49,9 +49,15 @@ def load_rows(recipe: Recipe, spec: dict[str, Any], rewards: Sequence[RewardFunc
         dataset = load_source(spec, base_dir=recipe.base_dir)
         found = set(dataset.column_names)
         if recipe.spec.kind == "sft" and "rationale" in found and not found & {"completion", "messages"}:
-            form = recipe.get("answer_form", "boxed")
+            form = recipe.get("answer_form") or "boxed"
             dataset = to_sft(dataset, answer_form=form, template=template or "none", system_prompt=system)
-        elif (template or system) and "messages" not in found and len(dataset):
+        elif recipe.get("answer_form"):
+            raise DataError(
+                "answer_form: these rows have their replies; it is for `question`, `rationale`, `solution`"
+            )
+        elif (template or system) and "messages" in found:
+            raise DataError("prompt_template and system_prompt have no effect on rows of `messages`; remove them")
+        elif (template or system) and len(dataset):
             dataset = add_prompts(dataset, template=template or "none", system_prompt=system)
         check_columns(dataset, recipe.spec.kind, needed)
         if GOLD in needed:
@@ -98,12 +104,8 @@ def load_heldout(recipe: Recipe, train: "Dataset", notes: list[str]) -> tuple["D
         check_golds(problems, GOLD)
     except DataError as error:
         raise RecipeError("heldout", str(error).removeprefix("datasets: ")) from error
-    trained = {_question_text(row) for row in train.select_columns(_question_columns(train))}
-    kept = [
-        index
-        for index, row in enumerate(problems.select_columns(_question_columns(problems)))
-        if _question_text(row) not in trained
-    ]
+    trained = set(_question_texts(train, problems))
+    kept = [index for index, text in enumerate(_question_texts(problems, train)) if text not in trained]
     if not kept:
         raise RecipeError("heldout", f"all {len(problems)} problems are trained on; choose another split or task")
     if len(kept) < len(problems):
@@ -174,14 +176,14 @@ def _mix(parts: list["Dataset"], specs: Sequence[dict[str, Any]], seed: int) -> 
     return interleave_datasets(parts, probabilities=probabilities, seed=seed, stopping_strategy="first_exhausted")
 
 
-def _question_columns(dataset: "Dataset") -> list[str]:
+def _question_texts(dataset: "Dataset", other: "Dataset") -> list[str]:
+    """What each problem asks, without differences of blanks and case; from the column that both data sets have."""
     names = [name for name in ("question", "prompt", "messages") if name in dataset.column_names]
-    return names[:1]
+    shared = [name for name in names if name in other.column_names]
+    return [_question_text(value) for value in dataset[(shared or names)[0]]]
 
 
-def _question_text(row: Any) -> str:
-    """What a problem asks, without differences of blanks and case."""
-    value = next(iter(row.values()))
+def _question_text(value: Any) -> str:
     if isinstance(value, list):
         value = next((turn["content"] for turn in value if turn["role"] == "user"), "")
     return " ".join(str(value).split()).lower()

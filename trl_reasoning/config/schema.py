@@ -34,7 +34,6 @@ OWN_HINTS: dict[str, Any] = {
     "adapter_name_or_path": str | None,
     "heldout": dict[str, Any] | None,
     "env": dict[str, str] | None,
-    "restart": bool,
 }
 POLICY_HINTS: dict[str, Any] = {
     "reward_funcs": list[str | dict[str, Any]],
@@ -63,13 +62,16 @@ _DTYPE_NAMES = {"bf16": "bfloat16", "fp16": "float16", "half": "float16", "fp32"
 # Keys of older versions and of other programs: what replaces them.
 _REPLACED = {
     "torch_dtype": "write `dtype`",
+    "gradient_checkpointing": "write `activation_checkpointing`",
+    "gradient_checkpointing_kwargs": "write `activation_checkpointing_kwargs`",
     "max_prompt_length": "it was removed from TRL; `max_prompt_tokens` leaves out longer prompts when the data is "
     "loaded, and `vllm_max_model_length` gives vLLM its room for prompt and completion",
     "max_seq_length": "write `max_length`",
     "warmup_ratio": "write the share as `warmup_steps`, for instance `warmup_steps: 0.1`",
     "evaluation_strategy": "write `eval_strategy`, or `heldout: {every: 50}` for accuracy during training",
     "save_safetensors": "checkpoints are always written as safetensors; remove the key",
-    "overwrite_output_dir": "a run resumes from its folder; `restart: true` starts again",
+    "overwrite_output_dir": "a run resumes from its folder; the command's flag --restart starts again",
+    "restart": "it is a flag of the command: `trl-reasoning train RECIPE --restart`",
     "logging_dir": "tensorboard files are written into `output_dir`; set TENSORBOARD_LOGGING_DIR for another place",
     "dataset_name": "write `datasets: [{path: ...}]`",
     "dataset_config": "write `datasets: [{path: ..., name: ...}]`",

@@ -70,6 +70,30 @@ def resolve_model_path(recipe: Recipe) -> str:
     raise RecipeError("model_name_or_path", f"{path} is not a folder with a model (no config.json in it)")
 
 
+def check_vocabulary(recipe: Recipe, tokenizer: "PreTrainedTokenizerBase") -> None:
+    """
+    New tokens need embedding rows; many models have spare ones.
+
+    Raises:
+        RecipeError: Names the numbers of both and the way to more rows.
+    """
+    tokens = recipe.get("add_special_tokens")
+    if not tokens:
+        return
+    from transformers import AutoConfig
+
+    path = resolve_model_path(recipe)
+    settings: Any = {"trust_remote_code": recipe.setting("trust_remote_code")}
+    config = AutoConfig.from_pretrained(path, revision=recipe.setting("model_revision"), **settings)
+    rows = config.get_text_config().vocab_size
+    if len(tokenizer) > rows:
+        raise RecipeError(
+            "add_special_tokens",
+            f"with {', '.join(tokens)} the tokenizer has {len(tokenizer)} tokens and the model {rows} embedding rows; "
+            f"call `model.resize_token_embeddings({len(tokenizer)})` once, save, and train from that folder",
+        )
+
+
 def is_hub_model(name: str) -> bool:
     """Whether a model's name can only be a hub id: nothing of that name lies on the disk."""
     return not name.startswith(("builtin:", ".", "/", "~")) and name.count("/") <= 1 and not Path(name).exists()

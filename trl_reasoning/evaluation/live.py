@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UserError
 from ..generation import SamplingParams, TransformersBackend, sample_problems
 from .summary import heldout_metrics
 
@@ -41,11 +40,6 @@ class LiveMeasure:
         from accelerate.utils import gather_object
 
         accelerator, args = self.trainer.accelerator, self.trainer.args
-        if accelerator.state.fsdp_plugin is not None or self._is_zero3():
-            raise UserError(
-                "heldout: a model whose weights are sharded (FSDP, DeepSpeed stage 3) cannot be measured while it "
-                "trains; remove `heldout` and evaluate the saved checkpoints with `trl-reasoning evaluate`"
-            )
         model = accelerator.unwrap_model(self.trainer.model)
         limit = self.settings.get("max_new_tokens") or vars(args).get("max_completion_length") or 1024
         params = SamplingParams(
@@ -66,7 +60,3 @@ class LiveMeasure:
         for record in records:  # problem numbers of different processes must not meet
             record["id"] = record["id"] * accelerator.num_processes + accelerator.process_index
         return heldout_metrics(gather_object(records))
-
-    def _is_zero3(self) -> bool:
-        plugin = self.trainer.accelerator.state.deepspeed_plugin
-        return plugin is not None and plugin.zero_stage == 3

@@ -10,11 +10,12 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's palette: told apart by readers with any colour vision.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
-# Keys of a training log that the two panels show; of the training keys the first one that is there.
+# Keys of a training log that the two panels show, and words for the training ones, of which the first that is there
+# is drawn.
 HELDOUT_ACCURACY, HELDOUT_LOW, HELDOUT_HIGH = "heldout/accuracy", "heldout/accuracy_low", "heldout/accuracy_high"
-TRAINING_ACCURACY = ("answers/right", "reward")
+TRAINING_ACCURACY = {"answers/right": "training accuracy", "reward": "training reward"}
 HELDOUT_LENGTH = "heldout/mean_tokens"
-TRAINING_LENGTH = ("completions/mean_length",)
+TRAINING_LENGTH = {"completions/mean_length": "training"}
 
 Series = dict[str, list[float]]
 
@@ -158,12 +159,12 @@ def difficulty_figure(
 
 
 def _draw(
-    axes: "Axes", stage: str, series: Mapping[str, Series], heldout: str, training: Sequence[str], color: str
+    axes: "Axes", stage: str, series: Mapping[str, Series], heldout: str, training: Mapping[str, str], color: str
 ) -> None:
-    for key in training:
+    for key, words in training.items():
         if key in series:
             steps, values = series[key]["step"], series[key]["value"]
-            axes.plot(steps, values, color=color, linewidth=1.1, alpha=0.55, label=f"{stage}: training batch")
+            axes.plot(steps, values, color=color, linewidth=1.1, alpha=0.55, label=f"{stage}: {words}")
     if heldout in series:
         steps, values = series[heldout]["step"], series[heldout]["value"]
         axes.plot(steps, values, color=color, linewidth=2.2, marker="o", markersize=5, label=f"{stage}: held-out")

@@ -79,7 +79,7 @@ def write_report(
     for name, (_, figure) in pictures.items():
         figure.savefig(folder / name)
     links = "".join(f"\n![{text}]({name})\n" for name, (text, _) in pictures.items())
-    (folder / "report.md").write_text(f"# {title}\n\n{stage_table(rows)}\n{_notes(rows)}{links}")
+    (folder / "report.md").write_text(f"# {title}\n\n{stage_table(rows)}{_notes(rows)}{links}")
     return report
 
 

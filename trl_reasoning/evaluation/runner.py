@@ -89,7 +89,13 @@ def evaluate(
         "seconds": seconds,
         "tokens_per_second": sum(record["tokens"] for record in records) / seconds,
         "peak_memory_mb": peak_memory_mb(),
-        "settings": {"model": backend.name, "samples": samples, **asdict(params), **(settings or {})},
+        "settings": {
+            "model": backend.name,
+            "samples": samples,
+            **asdict(params),
+            "stop_strings": list(params.stop_strings),
+            **(settings or {}),
+        },
     }
     (folder / METRICS).write_text(json.dumps(metrics, indent=2) + "\n")
     return metrics

@@ -1,5 +1,6 @@
 """Reward for a right final answer."""
 
+from collections.abc import Sequence
 from typing import Any, get_args
 
 from ..answers import check_kind, verify
@@ -42,19 +43,19 @@ def make_accuracy_reward(kind: str = "auto") -> Reward:
 class _AccuracyReward:
     # A class with its settings rather than a closure: closures cannot be pickled.
     __name__ = "accuracy_reward"
-    columns = ("solution",)
+    columns: tuple[str, ...] = ("solution",)
 
     def __init__(self, kind: str):
         self.kind = check_kind(kind)
 
     def __call__(
         self,
-        prompts: list[Any],
-        completions: list[Completion],
-        completion_ids: list[list[int]],
+        prompts: Sequence[Any],
+        completions: Sequence[Completion],
+        completion_ids: Sequence[Sequence[int]],
         *,
-        solution: list[str | None],
-        thought_opened: list[bool] | None = None,
+        solution: Sequence[str | None],
+        thought_opened: Sequence[bool | None] | None = None,
         log_metric: LogMetric | None = None,
         log_extra: LogExtra | None = None,
         **kwargs: Any,

@@ -1,6 +1,7 @@
 """Graded reward for numeric answers, for models that are seldom right."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from ..answers import numeric_value, verify
@@ -51,7 +52,7 @@ def make_closeness_reward(parsable: float = 0.2, near: float = 0.6, unmarked: fl
 
 class _ClosenessReward:
     __name__ = "closeness_reward"
-    columns = ("solution",)
+    columns: tuple[str, ...] = ("solution",)
 
     def __init__(self, parsable: float, near: float, unmarked: float):
         if parsable < 0 or near < 0 or parsable + near >= 1:
@@ -67,12 +68,12 @@ class _ClosenessReward:
 
     def __call__(
         self,
-        prompts: list[Any],
-        completions: list[Completion],
-        completion_ids: list[list[int]],
+        prompts: Sequence[Any],
+        completions: Sequence[Completion],
+        completion_ids: Sequence[Sequence[int]],
         *,
-        solution: list[str | None],
-        thought_opened: list[bool] | None = None,
+        solution: Sequence[str | None],
+        thought_opened: Sequence[bool | None] | None = None,
         **kwargs: Any,
     ) -> list[float | None]:
         texts, opened = read_rows(completions, thought_opened)

@@ -1,5 +1,6 @@
 """Reward for the form: one thought, then an answer."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..text import split_thought
@@ -34,15 +35,15 @@ def make_format_reward() -> Reward:
 
 class _FormatReward:
     __name__ = "format_reward"
-    columns = ()
+    columns: tuple[str, ...] = ()
 
     def __call__(
         self,
-        prompts: list[Any],
-        completions: list[Completion],
-        completion_ids: list[list[int]],
+        prompts: Sequence[Any],
+        completions: Sequence[Completion],
+        completion_ids: Sequence[Sequence[int]],
         *,
-        thought_opened: list[bool] | None = None,
+        thought_opened: Sequence[bool | None] | None = None,
         **kwargs: Any,
     ) -> list[float | None]:
         texts, opened = read_rows(completions, thought_opened)

@@ -24,7 +24,11 @@ class Reward(Protocol):
     columns: tuple[str, ...]
 
     def __call__(
-        self, prompts: list[Any], completions: list[Completion], completion_ids: list[list[int]], **kwargs: Any
+        self,
+        prompts: Sequence[Any],
+        completions: Sequence[Completion],
+        completion_ids: Sequence[Sequence[int]],
+        **kwargs: Any,
     ) -> list[float | None]: ...
 
 

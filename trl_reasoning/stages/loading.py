@@ -99,8 +99,8 @@ def _read_stage(entry: Any, index: int, defaults: dict[str, Any], base_dir: Path
     settings = entry.get("with") or {}
     _check_type(settings, dict, f"{where}.with", "a mapping of recipe keys")
     recipe = entry.get("recipe")
-    if recipe is None and (kind == "train" or not settings):
-        raise RecipeError(f"{where}.recipe", "missing; only a stage that is not training can do with `with:` alone")
+    if recipe is None and kind == "train":
+        raise RecipeError(f"{where}.recipe", "missing; a training stage needs a recipe file")
     if recipe is not None and not (base_dir / recipe).is_file():
         raise RecipeError(f"{where}.recipe", f"no file {str(base_dir / recipe)!r} (paths start at the pipeline file)")
     processes = entry.get("num_processes")

@@ -93,11 +93,11 @@ def test_the_curves_are_the_reports_numbers(report):
     accuracy, length = report_figures(report)["curves.png"].axes
     series = report["curves"]["rl"]
     assert lines_of(accuracy) == {
-        "rl: training batch": (series["reward"]["step"], series["reward"]["value"]),
+        "rl: training reward": (series["reward"]["step"], series["reward"]["value"]),
         "rl: held-out": (series["heldout/accuracy"]["step"], series["heldout/accuracy"]["value"]),
     }
     assert lines_of(length) == {
-        "rl: training batch": ([1, 2], [25.0, 29.0]),
+        "rl: training": ([1, 2], [25.0, 29.0]),
         "rl: held-out": ([0, 2], [24.0, 30.0]),
     }
     assert accuracy.get_shared_x_axes().joined(accuracy, length)
@@ -160,3 +160,8 @@ def test_the_change_on_the_same_problems_is_shown(tmp_path):
     # The differences 1, 0, 0: standard deviation 0.57735, standard error 1/3, t(0.975, 2) = 4.3027.
     assert rl["change"]["interval"] == pytest.approx([1 / 3 - 4.3027 / 3, 1 / 3 + 4.3027 / 3], abs=1e-4)
     assert "| +33.3 [-110.1, +176.8] |" in (tmp_path / "report" / "report.md").read_text()
+
+
+def test_of_the_training_keys_the_accuracy_comes_first():
+    lines = [{"step": 1, "reward": 0.9, "answers/right": 0.5}]
+    assert curve_series(lines) == {"answers/right": {"step": [1], "value": [0.5]}}

@@ -122,7 +122,7 @@ def test_a_live_peft_model_generates_with_its_adapter(model, tokenizer, prompts)
 
 
 def test_a_prompt_without_room_is_named(model, tokenizer, prompts):
-    with pytest.raises(UserError, match="prompt 1 has 250 tokens.*at most 6"):
+    with pytest.raises(UserError, match=r"prompt 1 has 250 tokens.*at most 6"):
         TransformersBackend(model, tokenizer).generate([prompts[0], [10] * 250], GREEDY)
 
 

@@ -1,0 +1,77 @@
+"""Every check of a recipe that needs neither the hub nor a GPU, for `recipes check`."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .adapter_checks import check_adapter
+from .arguments import build_arguments
+from .environment import check_batch
+from .prepare import check_templates
+from .recipe import Recipe
+from .rows import load_heldout, load_rows, load_training_rows, mark_prompts
+from .tokenizer import check_vocabulary, is_hub_model, load_tokenizer
+
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# A recipe for a GPU must pass on a laptop: number formats are chosen for the GPUs that the recipes are written for.
+_AMPERE = ("cuda", (8, 0))
+
+
+def check_offline(recipe: Recipe) -> list[str]:
+    """
+    Check a recipe as far as that is possible without the hub.
+
+    Args:
+        recipe ([`Recipe`]):
+            From [`load_recipe`] with `check_env=False`.
+
+    Returns:
+        `list[str]`: what lies on the hub and was not checked, for instance `["Qwen/Qwen3-1.7B", "openai/gsm8k"]`.
+
+    Raises:
+        RecipeError: As [`prepare`].
+    """
+    if recipe.spec.kind == "policy":
+        check_batch(recipe, processes=1)
+    recipe, _, _, _, rewards = build_arguments(recipe, device=None if recipe.get("use_cpu") else _AMPERE)
+    unchecked: list[str] = []
+    tokenizer = None
+    model = recipe.values["model_name_or_path"]
+    if is_hub_model(model):
+        unchecked.append(model)
+    else:
+        check_adapter(recipe)
+        tokenizer = load_tokenizer(recipe)
+        check_vocabulary(recipe, tokenizer)
+    sources = recipe.values["datasets"]
+    on_hub = _hub_paths(sources, recipe.base_dir)
+    unchecked += on_hub
+    if on_hub:
+        for index, source in enumerate(sources):
+            if source["path"] not in on_hub:
+                load_rows(recipe, source, rewards, f"datasets[{index}]")
+        return unchecked
+    train = load_training_rows(recipe, rewards)
+    if tokenizer is not None:
+        check_templates(recipe, tokenizer, train)
+        if recipe.spec.kind == "policy":
+            train = mark_prompts(train, tokenizer, recipe, notes=[])
+    heldout = recipe.get("heldout") or {}
+    heldout_on_hub = _hub_paths(heldout.get("datasets") or [{"path": heldout.get("task", "")}], recipe.base_dir)
+    if heldout and not heldout_on_hub:
+        load_heldout(recipe, train, notes=[])
+    return unchecked + (heldout_on_hub if heldout else [])
+
+
+def _hub_paths(sources: Sequence[dict[str, Any]], base_dir: "Path | None") -> list[str]:
+    """Paths of the sources that can only be hub ids."""
+    from ..data.files import find_local, looks_local
+
+    paths = [source["path"] for source in sources]
+    return [
+        path
+        for path in paths
+        if not path.startswith("builtin:") and not looks_local(path) and find_local(path, base_dir) is None
+    ]
