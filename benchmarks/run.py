@@ -1,8 +1,9 @@
 """
 Run one experiment: `python benchmarks/run.py NAME`.
 
-Settings are `benchmarks/defaults.yaml` with `benchmarks/experiments/NAME.yaml` over it. The result goes to
-`benchmarks/results/NAME.json`; the last line that is printed sums it up.
+Settings are `benchmarks/defaults.yaml` with `benchmarks/experiments/NAME.yaml` over it; the key `measure: X` of an
+experiment names the module `measure_X.py` that runs it. The result goes to `benchmarks/results/NAME.json`; the last
+line that is printed sums it up.
 """
 
 import argparse
@@ -33,7 +34,7 @@ def main(argv: list[str] | None = None) -> int:
     name = parser.parse_args(argv).name
     settings = load_settings(name)
     started = time.monotonic()
-    figures, summary = importlib.import_module(settings["measure"]).measure(name, settings)
+    figures, summary = importlib.import_module(f"measure_{settings['measure']}").measure(name, settings)
     result = {
         "name": name,
         "summary": summary,

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import logging
 import sys
 from collections.abc import Sequence
 
@@ -29,6 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         `int`: the exit code. Errors that a user can mend print one message without a traceback and give 2.
     """
+    # bitsandbytes warns at import, on every CPU, of a kernel that is not needed.
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     arguments = list(sys.argv[1:] if argv is None else argv)
     parser = argparse.ArgumentParser(
         prog="trl-reasoning",
@@ -40,7 +43,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     chosen = next((word for word in arguments if not word.startswith("-")), None)
     for name, summary in COMMANDS.items():
         command = subparsers.add_parser(
-            name, help=summary, description=summary, formatter_class=argparse.RawDescriptionHelpFormatter
+            name,
+            help=summary,
+            description=summary,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,  # `--num` may be the start of a recipe's key
         )
         if name == chosen:  # only the called command is imported
             module = importlib.import_module(f".commands.{name}", __package__)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
@@ -156,9 +157,12 @@ def _run_stage(
         "command": command,
     }
     write_state(folder, state)
-    outcome = run_process(
-        command, folder / LOG_FILE, on_progress=lambda line: on_progress(f"{stage.name}: {line}"), announce=say
-    )
+    started = time.monotonic()
+
+    def show(line: str) -> None:
+        on_progress(f"{stage.name}, {_duration(time.monotonic() - started)}: {line}")
+
+    outcome = run_process(command, folder / LOG_FILE, on_progress=show, announce=say)
     if outcome.returncode == 0 and _has_output(stage, folder):
         status = "finished"
     else:
@@ -186,7 +190,7 @@ def _report_outcome(entry: PlannedStage, outcome: Outcome, status: str, label: s
     if outcome.signal is not None:
         where = "after" if status == "finished" else "in"
         say(f"stopped {where} stage {entry.stage.name}; the same command goes on from there")
-        return 128 + outcome.signal
+        return outcome.exit_code
     return 0
 
 

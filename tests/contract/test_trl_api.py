@@ -110,9 +110,9 @@ def step(tmp_path_factory):
     from trl_reasoning.builtin import make_chain_dataset, resolve_model
 
     class Recorder(GRPOTrainer):
-        batches: list = []  # noqa: RUF012
-        rewards: list = []  # noqa: RUF012
-        seen_metrics: set = set()  # noqa: RUF012
+        batches: list = []
+        rewards: list = []
+        seen_metrics: set = set()
 
         def _calculate_rewards(self, *args):
             self.rewards.append(super()._calculate_rewards(*args))

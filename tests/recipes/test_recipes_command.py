@@ -52,11 +52,15 @@ def test_hub_parts_are_not_checked_but_all_else_is(tmp_path: Path, capsys: pytes
     assert main(["recipes", "check", str(path)]) == 0
     out = capsys.readouterr().out
     assert "hub parts not checked: some-owner/some-model, some-owner/some-set" in out
+    path.write_text(HUB_RECIPE + "heldout: {task: some-owner/other-set}\n")
+    assert main(["recipes", "check", str(path)]) == 0
+    assert "some-owner/some-set, some-owner/other-set)" in capsys.readouterr().out
     for change, words in (
         ("num_generations: 3", "num_generations"),
         ("beta: 0.1", "beta"),
         ("reward_weights: [1, 2]", "reward_weights"),
         ("columns: {solution: nothing}", "nothing"),
+        ("heldout: {task: nowhere.jsonl}", "nowhere.jsonl"),
     ):
         path.write_text(HUB_RECIPE + change + "\n")
         assert main(["recipes", "check", str(path)]) == 1

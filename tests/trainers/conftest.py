@@ -1,6 +1,46 @@
 """The tiny model and task that the trainer tests share."""
 
 import pytest
+import torch
+
+
+# The 2 x 3 example whose losses were worked out by hand: ratios, a mask of lengths 3 and 2, log pi_ref - log pi.
+RATIOS = torch.tensor([[1.1, 0.9, 1.5], [1.0, 0.7, 1.0]])
+MASK = torch.tensor([[1, 1, 1], [1, 1, 0]])
+REF_GAPS = torch.tensor([[0.1, -0.1, 0.0], [0.5, -0.5, 0.0]])
+
+
+@pytest.fixture
+def loss_on_example():
+    """`_compute_loss` on the example: the log-probs are put in where the model's forward would give them."""
+
+    def loss(trainer, advantages: list[float]) -> float:
+        logps = RATIOS.log()
+        trainer._get_per_token_logps_and_entropies = lambda *args, **kwargs: (logps, torch.zeros_like(logps), None)
+        trainer.current_gradient_accumulation_steps = 1
+        inputs = {
+            "prompt_ids": torch.ones(2, 1, dtype=torch.long),
+            "prompt_mask": torch.ones(2, 1, dtype=torch.long),
+            "completion_ids": torch.ones(2, 3, dtype=torch.long),
+            "completion_mask": MASK,
+            "advantages": torch.tensor(advantages),
+            "old_per_token_logps": torch.zeros_like(logps),
+            "ref_per_token_logps": logps + REF_GAPS,
+            "num_items_in_batch": torch.tensor(5),
+        }
+        return trainer._compute_loss(trainer.model, inputs).item()
+
+    return loss
+
+
+@pytest.fixture
+def make(tiny, chain, length_reward):
+    """A trainer on the tiny model, the chain task and the length reward unless another reward is given."""
+
+    def build(trainer_class, config, reward=None):
+        return trainer_class(model=tiny, args=config, reward_funcs=[reward or length_reward], train_dataset=chain)
+
+    return build
 
 
 @pytest.fixture

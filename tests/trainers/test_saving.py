@@ -64,7 +64,10 @@ def test_from_a_saved_adapter_kl_starts_at_zero_and_only_the_trained_one_is_save
     trainer.save_model(str(saved))
     assert not (saved / "ref").exists()
     assert "ref" in trainer.model.peft_config  # still there for the steps that follow
-    weights, start = load_file(saved / "adapter_model.safetensors"), load_file(f"{sft_adapter}/adapter_model.safetensors")
+    weights, start = (
+        load_file(saved / "adapter_model.safetensors"),
+        load_file(f"{sft_adapter}/adapter_model.safetensors"),
+    )
     assert weights.keys() == start.keys()
     assert all("lora_" in name for name in weights)
     assert any(not weights[name].equal(start[name]) for name in weights)

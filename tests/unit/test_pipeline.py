@@ -13,7 +13,7 @@ from trl_reasoning.commands.pipeline import check_stages
 from trl_reasoning.config.errors import RecipeError
 from trl_reasoning.errors import UserError
 from trl_reasoning.pipeline import load_pipeline, plan_stages, run_pipeline
-from trl_reasoning.stages import read_state
+from trl_reasoning.stages import Stage, StageCheck, read_state
 
 
 TEXT = """
@@ -228,3 +228,11 @@ def test_a_recipe_is_checked_with_its_data_only_when_what_it_refers_to_is_there(
     pipeline = load_pipeline(path)
     planned = plan_stages(pipeline, demo.root)
     assert [pipeline_module._is_ready(entry, planned) for entry in planned] == [True, True, False, True]
+
+
+@pytest.mark.parametrize("kind", ["evaluate", "sample", "export"])
+def test_every_kind_of_stage_is_checked_as_its_command_does(kind, tmp_path):
+    settings = {"model": "builtin:tiny", "dtpye": "float32"}
+    check = StageCheck(Stage("last", kind, kind, None, settings), settings, tmp_path, is_ready=True)
+    with pytest.raises(UserError, match=r"stage last: dtpye: .*Did you mean `dtype`"):
+        check_stages([check])

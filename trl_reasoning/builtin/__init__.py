@@ -16,4 +16,12 @@ from .tiny import BUILTIN_MODELS, build_tiny, resolve_model
 
 BUILTIN_TASKS: dict[str, Callable] = {"chain": make_chain_dataset, "sums": make_sums_dataset}
 
-__all__ = ["BUILTIN_MODELS", "BUILTIN_TASKS", "build_tiny", "chain_steps", "make_chain_dataset", "make_sums_dataset", "resolve_model"]
+__all__ = [
+    "BUILTIN_MODELS",
+    "BUILTIN_TASKS",
+    "build_tiny",
+    "chain_steps",
+    "make_chain_dataset",
+    "make_sums_dataset",
+    "resolve_model",
+]

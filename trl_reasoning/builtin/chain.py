@@ -1,9 +1,11 @@
-"""`builtin:chain`: chains of additions and subtractions, where thinking step by step pays and longer chains are harder."""
+"""`builtin:chain`: chains of additions and subtractions, where thinking pays and longer chains are harder."""
 
 import hashlib
 import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from ..errors import UserError
 
 
 if TYPE_CHECKING:
@@ -88,19 +90,20 @@ def make_chain_dataset(
         (`str`), `difficulty` (number of operands) and `style`.
 
     Raises:
-        `ValueError`: for an unknown split or style, an impossible range, or more unique rows than there are questions.
+        [`~trl_reasoning.errors.UserError`]: for an unknown split or style, an impossible range, or too few questions
+            for unique rows.
     """
     from datasets import Dataset
 
     if split not in SPLITS:
-        raise ValueError(f"split: expected one of {list(SPLITS)}, got {split!r}")
+        raise UserError(f"split: expected one of {list(SPLITS)}, got {split!r}")
     counts = _operand_counts(operands)
     shares = {"careful": 1.0} if styles is None else dict(styles)
     _check_styles(shares)
     if size < 1:
-        raise ValueError(f"size: expected at least 1 row, got {size}")
+        raise UserError(f"size: expected at least 1 row, got {size}")
     if not 0 <= guess_accuracy <= 1:
-        raise ValueError(f"guess_accuracy: expected a share in [0, 1], got {guess_accuracy}")
+        raise UserError(f"guess_accuracy: expected a share in [0, 1], got {guess_accuracy}")
 
     rng = random.Random(f"chain-{split}-{seed}")
     pool = _Questions(rng, split, no_repeats=unique or split == "heldout", unique=unique)
@@ -126,16 +129,16 @@ def make_chain_dataset(
 def _operand_counts(operands: int | Sequence[int]) -> list[int]:
     low, high = (operands, operands) if isinstance(operands, int) else (operands[0], operands[-1])
     if low < 2 or high < low:
-        raise ValueError(f"operands: expected 2 <= least <= most, got {operands}")
+        raise UserError(f"operands: expected 2 <= least <= most, got {operands}")
     return list(range(low, high + 1))
 
 
 def _check_styles(shares: dict[str, float]) -> None:
     unknown = sorted(set(shares) - set(STYLES))
     if unknown:
-        raise ValueError(f"styles: unknown {unknown}, expected some of {list(STYLES)}")
+        raise UserError(f"styles: unknown {unknown}, expected some of {list(STYLES)}")
     if any(share < 0 for share in shares.values()) or sum(shares.values()) <= 0:
-        raise ValueError(f"styles: expected shares >= 0 with a positive sum, got {shares}")
+        raise UserError(f"styles: expected shares >= 0 with a positive sum, got {shares}")
 
 
 class _Questions:
@@ -157,9 +160,9 @@ class _Questions:
                     self.seen.add(question)
                     return question
             if self.unique:
-                raise ValueError(
-                    f"size: the split {self.split!r} has no further question with {count} operands; ask for fewer rows, "
-                    "for more operands, or set unique to false"
+                raise UserError(
+                    f"size: the split {self.split!r} has no further question with {count} operands; ask for fewer "
+                    "rows, for more operands, or set unique to false"
                 )
             self.exhausted.add(count)
         return self._draw_any(count)

@@ -3,6 +3,7 @@
 import random
 from typing import TYPE_CHECKING
 
+from ..errors import UserError
 from .chain import SPLITS, split_of
 
 
@@ -33,14 +34,15 @@ def make_sums_dataset(
         (`str`) and `difficulty` (number of digits of the sum).
 
     Raises:
-        `ValueError`: for an unknown split, an empty range, or more rows than the split has questions.
+        [`~trl_reasoning.errors.UserError`]: for an unknown split, an empty range, or more rows than the split has
+            questions.
     """
     from datasets import Dataset
 
     if split not in SPLITS:
-        raise ValueError(f"split: expected one of {list(SPLITS)}, got {split!r}")
+        raise UserError(f"split: expected one of {list(SPLITS)}, got {split!r}")
     if high < low:
-        raise ValueError(f"high: expected at least low ({low}), got {high}")
+        raise UserError(f"high: expected at least low ({low}), got {high}")
     rows = []
     for left in range(low, high + 1):
         for right in range(low, high + 1):
@@ -58,6 +60,6 @@ def make_sums_dataset(
                 }
             )
     if size is not None and not 1 <= size <= len(rows):
-        raise ValueError(f"size: the split {split!r} has {len(rows)} questions from {low} to {high}, got {size}")
+        raise UserError(f"size: the split {split!r} has {len(rows)} questions from {low} to {high}, got {size}")
     random.Random(f"sums-{split}-{seed}").shuffle(rows)
     return Dataset.from_list(rows[:size])

@@ -6,6 +6,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..errors import UserError
+
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -30,7 +32,7 @@ def resolve_model(path: str) -> str:
         `str`: a local folder for the builtin names, any other string unchanged.
 
     Raises:
-        `ValueError`: for an unknown builtin name.
+        [`~trl_reasoning.errors.UserError`]: for an unknown builtin name.
     """
     if not path.startswith("builtin:"):
         return path
@@ -40,7 +42,7 @@ def resolve_model(path: str) -> str:
     if name == "tiny-untrained":
         return str(_untrained_folder())
     known = ", ".join(f"builtin:{known}" for known in BUILTIN_MODELS)
-    raise ValueError(f"model_name_or_path: no builtin model {path!r}; known: {known}")
+    raise UserError(f"model_name_or_path: no builtin model {path!r}; known: {known}")
 
 
 def build_tokenizer() -> "PreTrainedTokenizerFast":
@@ -95,6 +97,7 @@ def build_tiny(folder: str | Path, *, seed: int = 0) -> Path:
     from transformers import GenerationConfig, Qwen3Config, Qwen3ForCausalLM
 
     tokenizer = build_tokenizer()
+    eos, pad = (tokenizer.get_vocab()[token] for token in (EOS, PAD))
     config = Qwen3Config(
         vocab_size=len(tokenizer),
         hidden_size=128,
@@ -106,16 +109,14 @@ def build_tiny(folder: str | Path, *, seed: int = 0) -> Path:
         max_position_embeddings=1024,
         tie_word_embeddings=True,
         bos_token_id=None,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=eos,
+        pad_token_id=pad,
         use_cache=True,
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = Qwen3ForCausalLM(config)
-    model.generation_config = GenerationConfig(
-        eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id, do_sample=True
-    )
+    model.generation_config = GenerationConfig(eos_token_id=eos, pad_token_id=pad, do_sample=True)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(folder)

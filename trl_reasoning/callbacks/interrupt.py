@@ -53,7 +53,9 @@ class InterruptCallback(TrainerCallback):
             raise KeyboardInterrupt
         self.signal_number = number
         name = signal.Signals(number).name
-        print(f"\n{name}: saving a checkpoint after this step, then stopping. Once more stops at once.", file=sys.stderr)
+        print(
+            f"\n{name}: saving a checkpoint after this step, then stopping. Once more stops at once.", file=sys.stderr
+        )
 
     def _any_process_was_told(self) -> bool:
         told = self.signal_number is not None

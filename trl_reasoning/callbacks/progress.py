@@ -62,8 +62,8 @@ def explain(logs: Mapping[str, Any]) -> str | None:
     if logs.get("frac_reward_zero_std") == 1.0:
         return (
             "loss is 0 because all completions of every prompt got the same reward, so that no advantage is left "
-            f"(mean reward {float(logs.get('reward') or 0.0):.3f}). At 0 the task is too hard or the answers cannot be "
-            "read, at the top it is solved: change the data's difficulty, the reward or num_generations."
+            f"(mean reward {float(logs.get('reward') or 0.0):.3f}). At 0 the task is too hard or the answers cannot "
+            "be read, at the top it is solved: change the data's difficulty, the reward or num_generations."
         )
     cut = logs.get("completions/clipped_ratio")
     if cut is not None and cut > _WARN_CUT_SHARE:
@@ -75,8 +75,8 @@ def explain(logs: Mapping[str, Any]) -> str | None:
         return "no gold answer of this batch could be read, so the accuracy reward is None for every row."
     if "reward" in logs and abs(float(logs.get("loss", 1.0))) < 1e-6:
         return (
-            "the loss is near 0 by construction: with one update per sample it is the mean of advantages that sum to 0 "
-            "in each group. Watch reward and grad_norm instead."
+            "the loss is near 0 by construction: with one update per sample it is the mean of advantages that sum to "
+            "0 in each group. Watch reward and grad_norm instead."
         )
     return None
 

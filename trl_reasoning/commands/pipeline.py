@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 from ..errors import UserError
 from ..pipeline import load_pipeline, run_pipeline
-from ..stages import StageCheck, stage_overrides
+from ..stages import StageCheck, default_accelerate, stage_overrides
 
 
 EXAMPLE = """examples:
@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, extra: list[str]) -> int:
     """Check the pipeline, run its stages, write the report."""
     from rich.console import Console
+    from rich.text import Text
 
     if args.only and args.start:
         raise UserError("--only and --from exclude each other")
@@ -50,7 +51,8 @@ def run(args: argparse.Namespace, extra: list[str]) -> int:
             dry_run=args.dry_run,
             check=check_stages,
             say=lambda line: console.print(line, markup=False, soft_wrap=True),
-            on_progress=lambda line: status.update(line[: console.width - 4]) if status else None,
+            # Text, since a log may hold what rich would take for markup.
+            on_progress=lambda line: status.update(Text(line[: console.width - 4])) if status else None,
         )
 
 
@@ -72,15 +74,20 @@ def check_stages(checks: Sequence[StageCheck]) -> None:
                 _check_training(check, overrides)
             elif check.stage.kind in ("evaluate", "sample"):
                 _check_sampling(check, overrides)
+            elif check.stage.kind == "export":
+                _check_export(check, overrides)
         except UserError as error:
             raise UserError(f"stage {check.stage.name}: {error}") from error
 
 
 def _check_training(check: StageCheck, overrides: list[str]) -> None:
-    from ..config import load_recipe, prepare
+    from ..config import accelerate_command, load_recipe, prepare
 
-    assert check.stage.recipe is not None
-    recipe = load_recipe(check.stage.recipe, overrides, check_env=False)
+    stage = check.stage
+    assert stage.recipe is not None
+    recipe = load_recipe(stage.recipe, overrides, check_env=False)
+    # Building the command compares the recipe with the accelerate file: precision, and batch with its processes.
+    accelerate_command(stage.accelerate or default_accelerate(), num_processes=stage.num_processes, recipe=recipe)
     if check.is_ready:
         prepare(recipe)
 
@@ -92,3 +99,9 @@ def _check_sampling(check: StageCheck, overrides: list[str]) -> None:
     settings = make_settings(check.stage.recipe, overrides, check.stage.kind)
     if check.is_ready:
         load_task(source_of(settings), base_dir=check.stage.recipe.parent if check.stage.recipe else None)
+
+
+def _check_export(check: StageCheck, overrides: list[str]) -> None:
+    from .export import make_settings
+
+    make_settings(check.stage.recipe, overrides)

@@ -1,9 +1,6 @@
 """`trl-reasoning train`: one run from one recipe."""
 
 import argparse
-import os
-import signal
-import subprocess
 import sys
 
 from ..errors import UserError
@@ -21,7 +18,9 @@ Every key of a recipe can be overridden as --key value (nested keys as --a.b val
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's own arguments; all others are overrides of the recipe."""
     parser.add_argument("recipe", help="a recipe file, or the name of a shipped recipe")
-    parser.add_argument("--dry_run", action="store_true", help="run all checks, print the resolved recipe, train nothing")
+    parser.add_argument(
+        "--dry_run", action="store_true", help="run all checks, print the resolved recipe, train nothing"
+    )
     parser.add_argument("--restart", action="store_true", help="delete the run in output_dir and start again")
     parser.add_argument(
         "--accelerate", metavar="NAME", help="start accelerate with this file of recipes/accelerate (a name or a path)"
@@ -47,23 +46,16 @@ def run(args: argparse.Namespace, extra: list[str]) -> int:
 
 
 def _launch(args: argparse.Namespace, extra: list[str]) -> int:
-    """Run the same command in accelerate's processes and hand signals on."""
-    from ..config import accelerate_command
+    """Run the same command in accelerate's processes; signals reach them, and their last save is waited for."""
+    from ..config import accelerate_command, load_recipe
+    from ..stages import run_attached
 
-    command = accelerate_command(args.accelerate, num_processes=args.num_processes)
+    # Contradictions between recipe and accelerate file stop here, before any process starts.
+    recipe = load_recipe(args.recipe, extra, check_env=False)
+    command = accelerate_command(args.accelerate, num_processes=args.num_processes, recipe=recipe)
     command += ["-m", "trl_reasoning", "train", args.recipe, *extra]
     command += ["--dry_run"] * args.dry_run + ["--restart"] * args.restart
-    process = subprocess.Popen(command, env=os.environ.copy(), start_new_session=True)
-
-    def hand_on(number: int, frame: object) -> None:
-        os.killpg(process.pid, number)
-
-    previous = {number: signal.signal(number, hand_on) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        code = process.wait()
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-    if code != 0:
-        print(f"accelerate ended with code {code}", file=sys.stderr)
-    return code
+    outcome = run_attached(command, announce=lambda text: print(text, file=sys.stderr))
+    if outcome.returncode != 0 and outcome.signal is None:
+        print(f"accelerate ended with code {outcome.returncode}", file=sys.stderr)
+    return outcome.exit_code

@@ -4,6 +4,7 @@ import errno
 import math
 import os
 import socket
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,8 @@ def check_environment(
     port = (recipe.get("env") or {}).get("MASTER_PORT")
     if port is not None and "RANK" not in environ:  # inside a launched process the port is the run's own
         _check_port(port)
-    check_accelerate_precision(recipe, environ.get("ACCELERATE_MIXED_PRECISION"), "the accelerate launch")
+    launched = environ.get("ACCELERATE_MIXED_PRECISION")
+    check_accelerate_precision(recipe, launched, "the accelerate launch", is_explicit=False)
     is_sharded = environ.get("ACCELERATE_USE_FSDP") == "true" or environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE") == "3"
     if recipe.get("heldout") and is_sharded:
         raise RecipeError(
@@ -83,11 +85,11 @@ def check_batch(recipe: Recipe, processes: int) -> None:
         )
 
 
-def check_accelerate_precision(recipe: Recipe, mixed_precision: str | None, source: str) -> None:
+def check_accelerate_precision(
+    recipe: Recipe, mixed_precision: str | None, source: str, *, is_explicit: bool = True
+) -> None:
     """
     Refuse a recipe whose `bf16` or `fp16` contradicts accelerate's `mixed_precision`.
-
-    `no` is what accelerate says when nobody chose anything, so that the recipe then decides.
 
     Args:
         recipe ([`Recipe`]):
@@ -96,19 +98,22 @@ def check_accelerate_precision(recipe: Recipe, mixed_precision: str | None, sour
             `"no"`, `"bf16"` or `"fp16"`.
         source (`str`):
             Who says so, for the message.
+        is_explicit (`bool`, *optional*, defaults to `True`):
+            Whether a `"no"` was written by somebody. accelerate tells its processes `"no"` when nobody chose anything,
+            and then the recipe decides.
     """
-    if mixed_precision in (None, "no"):
+    if mixed_precision is None or (mixed_precision == "no" and not is_explicit):
         return
-    if mixed_precision not in ("bf16", "fp16"):
+    if mixed_precision not in ("no", "bf16", "fp16"):
         raise RecipeError(None, f"{source} says mixed_precision {mixed_precision}; this package knows bf16, fp16, no")
-    other = {"bf16": "fp16", "fp16": "bf16"}[mixed_precision]
-    if recipe.get(mixed_precision) is False or recipe.get(other):
-        key = other if recipe.get(other) else mixed_precision
-        raise RecipeError(
-            key,
-            f"the recipe says `{key}: {str(recipe.get(key)).lower()}` and {source} says mixed_precision "
-            f"{mixed_precision}; remove mixed_precision there (the recipe then decides), or change the recipe",
-        )
+    wanted = {"bf16": mixed_precision == "bf16", "fp16": mixed_precision == "fp16"}
+    for key in sorted(wanted, key=lambda key: not recipe.get(key)):  # what the recipe switches on is named first
+        if recipe.get(key) not in (None, wanted[key]):
+            raise RecipeError(
+                key,
+                f"the recipe says `{key}: {str(recipe.get(key)).lower()}` and {source} says mixed_precision "
+                f"{mixed_precision}; remove mixed_precision there (the recipe then decides), or change the recipe",
+            )
 
 
 def find_accelerate_file(name: str) -> Path:
@@ -149,8 +154,6 @@ def accelerate_command(name: str, *, num_processes: int | None = None, recipe: R
     Returns:
         `list[str]`: to be followed by `-m trl_reasoning ...`.
     """
-    import sys
-
     path = find_accelerate_file(name)
     config = check_accelerate_file(path)
     if recipe is not None:
@@ -158,7 +161,18 @@ def accelerate_command(name: str, *, num_processes: int | None = None, recipe: R
         if recipe.spec.kind == "policy":
             check_batch(recipe, num_processes or max(config.num_processes, 1))
     command = [sys.executable, "-m", "accelerate.commands.launch", "--config_file", str(path)]
-    return command + (["--num_processes", str(num_processes)] if num_processes else [])
+    command += ["--num_processes", str(num_processes)] if num_processes else []
+    # The cores shared out among the processes: accelerate alone may leave each with one thread. A user's
+    # OMP_NUM_THREADS stays in force: accelerate reads it when the option is absent.
+    if "OMP_NUM_THREADS" not in os.environ:
+        threads = _cores() // (num_processes or max(config.num_processes, 1))
+        command += ["--num_cpu_threads_per_process", str(max(1, threads))]
+    return command
+
+
+def _cores() -> int:
+    # Not every system can say which cores this process may use.
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def _check_port(port: str) -> None:

@@ -45,24 +45,26 @@ def check_offline(recipe: Recipe) -> list[str]:
         check_adapter(recipe)
         tokenizer = load_tokenizer(recipe)
         check_vocabulary(recipe, tokenizer)
+    train = None
     sources = recipe.values["datasets"]
     on_hub = _hub_paths(sources, recipe.base_dir)
-    unchecked += on_hub
     if on_hub:
         for index, source in enumerate(sources):
             if source["path"] not in on_hub:
                 load_rows(recipe, source, rewards, f"datasets[{index}]")
-        return unchecked
-    train = load_training_rows(recipe, rewards)
-    if tokenizer is not None:
+    else:
+        train = load_training_rows(recipe, rewards)
+    if train is not None and tokenizer is not None:
         check_templates(recipe, tokenizer, train)
         if recipe.spec.kind == "policy":
             train = mark_prompts(train, tokenizer, recipe, notes=[])
-    heldout = recipe.get("heldout") or {}
-    heldout_on_hub = _hub_paths(heldout.get("datasets") or [{"path": heldout.get("task", "")}], recipe.base_dir)
-    if heldout and not heldout_on_hub:
-        load_heldout(recipe, train, notes=[])
-    return unchecked + (heldout_on_hub if heldout else [])
+    heldout = recipe.get("heldout")
+    if heldout is not None:
+        heldout_on_hub = _hub_paths(heldout.get("datasets") or [{"path": heldout["task"]}], recipe.base_dir)
+        on_hub += heldout_on_hub
+        if not heldout_on_hub:
+            load_heldout(recipe, train, notes=[])
+    return list(dict.fromkeys(unchecked + on_hub))
 
 
 def _hub_paths(sources: Sequence[dict[str, Any]], base_dir: "Path | None") -> list[str]:

@@ -85,37 +85,11 @@ def prepare(recipe: Recipe, *, check_env: bool = True) -> Prepared:
     Raises:
         RecipeError: Names the key, the row or the column, what was expected and the nearest setting.
     """
-    os.environ.update(recipe.get("env") or {})
-    if check_env:
-        check_environment(recipe)
-        check_resume(recipe, process_count(os.environ))
-    check_extras(recipe)
-    recipe, args, model_config, precision, rewards = build_arguments(recipe)
-    check_adapter(recipe)
-    tokenizer = load_tokenizer(recipe)
-    check_vocabulary(recipe, tokenizer)
-    notes: list[str] = []
-    train = load_training_rows(recipe, rewards)
-    check_templates(recipe, tokenizer, train)
-    if recipe.spec.kind == "policy":
-        train = mark_prompts(train, tokenizer, recipe, notes)
-    heldout, heldout_settings = None, {}
-    if recipe.get("heldout") is not None:
-        heldout, heldout_settings = load_heldout(recipe, train, notes)
-    return Prepared(
-        recipe=recipe,
-        args=args,
-        model_config=model_config,
-        tokenizer=tokenizer,
-        train_dataset=train,
-        reward_funcs=[reward.function for reward in rewards],
-        heldout=heldout,
-        heldout_settings=heldout_settings,
-        precision=precision,
-        peft_config=peft_config(recipe, model_config),
-        quantization_config=quantization_config(model_config),
-        notes=notes,
-    )
+    try:
+        return _prepare(recipe, check_env)
+    except RecipeError as error:
+        error.path = error.path or recipe.path
+        raise
 
 
 def check_templates(recipe: Recipe, tokenizer: "PreTrainedTokenizerBase", dataset: "Dataset") -> None:
@@ -168,3 +142,37 @@ def dry_run_text(prepared: Prepared) -> str:
         *prepared.notes,
     ]
     return "".join(f"# {line}\n" for line in lines) + recipe.to_yaml()
+
+
+def _prepare(recipe: Recipe, check_env: bool) -> Prepared:
+    os.environ.update(recipe.get("env") or {})
+    if check_env:
+        check_environment(recipe)
+        check_resume(recipe, process_count(os.environ))
+    check_extras(recipe)
+    recipe, args, model_config, precision, rewards = build_arguments(recipe)
+    check_adapter(recipe)
+    tokenizer = load_tokenizer(recipe)
+    check_vocabulary(recipe, tokenizer)
+    notes: list[str] = []
+    train = load_training_rows(recipe, rewards)
+    check_templates(recipe, tokenizer, train)
+    if recipe.spec.kind == "policy":
+        train = mark_prompts(train, tokenizer, recipe, notes)
+    heldout, heldout_settings = None, {}
+    if recipe.get("heldout") is not None:
+        heldout, heldout_settings = load_heldout(recipe, train, notes)
+    return Prepared(
+        recipe=recipe,
+        args=args,
+        model_config=model_config,
+        tokenizer=tokenizer,
+        train_dataset=train,
+        reward_funcs=[reward.function for reward in rewards],
+        heldout=heldout,
+        heldout_settings=heldout_settings,
+        precision=precision,
+        peft_config=peft_config(recipe, model_config),
+        quantization_config=quantization_config(model_config),
+        notes=notes,
+    )

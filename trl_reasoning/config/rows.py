@@ -67,9 +67,17 @@ def load_rows(recipe: Recipe, spec: dict[str, Any], rewards: Sequence[RewardFunc
     return dataset
 
 
-def load_heldout(recipe: Recipe, train: "Dataset", notes: list[str]) -> tuple["Dataset", dict[str, Any]]:
+def load_heldout(recipe: Recipe, train: "Dataset | None", notes: list[str]) -> tuple["Dataset", dict[str, Any]]:
     """
     The held-out problems and their settings; problems that are trained on are left out.
+
+    Args:
+        recipe ([`Recipe`]):
+            With `heldout`.
+        train ([`~datasets.Dataset`], *optional*):
+            The rows that are trained on; None where they are not known.
+        notes (`list[str]`):
+            Gets a line with the number of problems left out.
 
     Returns:
         `tuple[Dataset, dict]`: rows with `prompt` and `solution`; `every`, `samples`, `temperature`, `max_new_tokens`,
@@ -104,13 +112,9 @@ def load_heldout(recipe: Recipe, train: "Dataset", notes: list[str]) -> tuple["D
         check_golds(problems, GOLD)
     except DataError as error:
         raise RecipeError("heldout", str(error).removeprefix("datasets: ")) from error
-    trained = set(_question_texts(train, problems))
-    kept = [index for index, text in enumerate(_question_texts(problems, train)) if text not in trained]
-    if not kept:
-        raise RecipeError("heldout", f"all {len(problems)} problems are trained on; choose another split or task")
-    if len(kept) < len(problems):
-        notes.append(f"heldout: {len(problems) - len(kept)} of {len(problems)} problems are trained on and left out")
-    return problems.select(kept[: settings["limit"]]), settings
+    if train is not None:
+        problems = _without_trained(problems, train, notes)
+    return problems.select(range(min(settings["limit"] or len(problems), len(problems)))), settings
 
 
 def mark_prompts(
@@ -174,6 +178,16 @@ def _mix(parts: list["Dataset"], specs: Sequence[dict[str, Any]], seed: int) -> 
     weights = [float(spec.get("weight") or 1.0) for spec in specs]
     probabilities = [weight / sum(weights) for weight in weights]
     return interleave_datasets(parts, probabilities=probabilities, seed=seed, stopping_strategy="first_exhausted")
+
+
+def _without_trained(problems: "Dataset", train: "Dataset", notes: list[str]) -> "Dataset":
+    trained = set(_question_texts(train, problems))
+    kept = [index for index, text in enumerate(_question_texts(problems, train)) if text not in trained]
+    if not kept:
+        raise RecipeError("heldout", f"all {len(problems)} problems are trained on; choose another split or task")
+    if len(kept) < len(problems):
+        notes.append(f"heldout: {len(problems) - len(kept)} of {len(problems)} problems are trained on and left out")
+    return problems.select(kept)
 
 
 def _question_texts(dataset: "Dataset", other: "Dataset") -> list[str]:

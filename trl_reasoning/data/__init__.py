@@ -3,7 +3,7 @@
 from .adapters import ADAPTERS, Adapter
 from .chat_templates import chat_template_names, resolve_chat_template
 from .columns import GoldReport, check_columns, check_golds
-from .errors import DataError, nearest_hint
+from .errors import DataError
 from .golds import last_boxed, number_text
 from .prompts import PROMPTS, PromptTemplate, add_prompts, build_prompt, find_prompt_template
 from .sft import ANSWER_FORMS, to_sft
@@ -29,7 +29,6 @@ __all__ = [
     "find_prompt_template",
     "last_boxed",
     "load_source",
-    "nearest_hint",
     "number_text",
     "parse_source",
     "resolve_chat_template",

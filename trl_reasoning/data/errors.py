@@ -1,10 +1,11 @@
 """The error of this package's data side, and the hint it likes to give."""
 
-import difflib
 from collections.abc import Iterable
 
+from ..errors import UserError, nearest_spelling
 
-class DataError(ValueError):
+
+class DataError(UserError):
     """A data set, a source of one or a row cannot be used as asked. The message names the key, column or row."""
 
 
@@ -31,5 +32,5 @@ def nearest_hint(name: str, choices: Iterable[str]) -> str:
 
     ```
     """
-    matches = difflib.get_close_matches(str(name), list(choices), n=1, cutoff=0.6)
-    return f"; did you mean {matches[0]!r}?" if matches else ""
+    nearest = nearest_spelling(str(name), choices)
+    return f"; did you mean {nearest!r}?" if nearest else ""

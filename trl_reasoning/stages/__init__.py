@@ -4,7 +4,7 @@ from .commands import default_accelerate, stage_command, stage_overrides
 from .definition import KINDS, Pipeline, Stage, StageKind, references
 from .loading import load_pipeline
 from .planning import PlannedStage, StageCheck, plan_stages
-from .process import Outcome, last_lines, run_process
+from .process import Outcome, last_lines, run_attached, run_process
 from .results import report_curves, report_rows
 from .state import read_state, write_state
 
@@ -25,6 +25,7 @@ __all__ = [
     "references",
     "report_curves",
     "report_rows",
+    "run_attached",
     "run_process",
     "stage_command",
     "stage_overrides",

@@ -1,12 +1,10 @@
 """The command line of a stage."""
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
-from ..config.recipe import read_mapping
 from .definition import KINDS, Stage
 
 
@@ -37,7 +35,6 @@ def stage_command(
 
         name = stage.accelerate or accelerate
         command = accelerate_command(name, num_processes=stage.num_processes)
-        command += _threads(name, stage.num_processes)
     command += ["-m", "trl_reasoning", stage.kind]
     command += [str(stage.recipe)] if stage.recipe else []
     return command + stage_overrides(stage, settings, folder, max_seconds=max_seconds)
@@ -70,22 +67,3 @@ def default_accelerate() -> str:
     import torch
 
     return "single_gpu" if torch.cuda.is_available() else "cpu"
-
-
-def _threads(accelerate: str, num_processes: int | None) -> list[str]:
-    """
-    The cores shared out among the processes; accelerate alone may leave each with one thread.
-
-    A user's `OMP_NUM_THREADS` stays in force: accelerate reads it when the option is absent.
-    """
-    from ..config import find_accelerate_file
-
-    if "OMP_NUM_THREADS" in os.environ:
-        return []
-    processes = num_processes or read_mapping(find_accelerate_file(accelerate)).get("num_processes") or 1
-    return ["--num_cpu_threads_per_process", str(max(1, _cores() // processes))]
-
-
-def _cores() -> int:
-    # Not every system can say which cores this process may use.
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1

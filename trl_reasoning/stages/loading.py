@@ -24,6 +24,30 @@ def load_pipeline(path: str | Path, overrides: Sequence[str] = (), *, seed: int 
     """
     Read and check a pipeline file.
 
+    ```yaml
+    name: r1                                     # heading of the report; `report: {title, difficulty_label}` refines it
+    output_dir: outputs/r1                       # unless the command says otherwise
+    seed: 0                                      # of every stage
+    variables: {base: builtin:tiny}              # for ${variables.base} in `with:`
+    defaults:                                    # settings of all stages of a kind
+      evaluate: {samples: 4}
+    stages:
+      - {name: base, kind: evaluate, role: base, recipe: ../eval/chain.yaml, with: {model: "${variables.base}"}}
+      - {name: cold_start, kind: train, role: sft, recipe: ../sft/sft_tiny.yaml}
+      - name: rl
+        kind: train
+        role: rl
+        recipe: ../rl/dr_grpo_tiny.yaml          # starts at the pipeline file's folder
+        with: {model_name_or_path: "${stages.cold_start.model}", heldout.every: 10}
+        accelerate: fsdp2                        # and num_processes; by default chosen for the machine
+      - {name: rl_eval, kind: evaluate, of: rl, recipe: ../eval/chain.yaml}           # its numbers go into the row of rl
+      - {name: control, kind: train, role: control, recipe: ../sft/sft_tiny.yaml, time_limit_of: rl}
+    ```
+
+    A setting in `with:` replaces that of the defaults and of the recipe; a dotted key reaches inside. Besides
+    `${stages.NAME.model}` there are `records`, `metrics` and `output_dir`, see `KINDS`, and `${output_dir}`, `${name}`,
+    `${seed}` of the pipeline itself.
+
     Args:
         path (`str` or `Path`):
             The YAML file, or the name of a shipped pipeline.

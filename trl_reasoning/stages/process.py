@@ -11,7 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import IO
+from typing import IO, TYPE_CHECKING, Any
+
+
+if TYPE_CHECKING:
+    import psutil
 
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -35,6 +39,11 @@ class Outcome:
     seconds: float
     signal: int | None = None
 
+    @property
+    def exit_code(self) -> int:
+        """What a program that did nothing else exits with: 128 plus the signal's number after a signal."""
+        return self.returncode if self.signal is None else 128 + self.signal
+
 
 class _SignalRelay:
     """
@@ -46,10 +55,10 @@ class _SignalRelay:
 
     def __init__(self, announce: Callable[[str], None]) -> None:
         self.announce = announce
-        self.process: subprocess.Popen | None = None
+        self.process: subprocess.Popen[bytes] | None = None
         self.received: int | None = None
-        self._workers: list = []
-        self._previous: dict = {}
+        self._workers: list[psutil.Process] = []
+        self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> "_SignalRelay":
         self._previous = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
@@ -83,13 +92,13 @@ class _SignalRelay:
             with suppress(ProcessLookupError):  # the whole group has ended
                 os.killpg(self.process.pid, number)
 
-    def start(self, command: Sequence[str], stream: IO[bytes]) -> None:
-        """Start the command in a process group of its own."""
+    def start(self, command: Sequence[str], log: IO[bytes] | None) -> None:
+        """Start the command in a process group of its own, with its output in a log or where ours goes."""
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
+            stdout=log,
+            stderr=None if log is None else subprocess.STDOUT,
             start_new_session=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
@@ -105,7 +114,7 @@ class _SignalRelay:
         return self.process.returncode
 
 
-def _is_alive(process) -> bool:
+def _is_alive(process: "psutil.Process") -> bool:
     import psutil
 
     try:
@@ -146,7 +155,33 @@ def run_process(
         stream.flush()
         with _SignalRelay(announce) as relay:
             relay.start(command, stream)
-            returncode = relay.wait(lambda: on_progress(last_lines(log, 1)), interval)
+            returncode = relay.wait(lambda: on_progress(_progress(log)), interval)
+    return Outcome(returncode, time.monotonic() - started, relay.received)
+
+
+def _progress(log: Path) -> str:
+    """The log's last line; before the first output that is the command itself."""
+    line = last_lines(log, 1)
+    return "starting" if line.startswith("$ ") else line
+
+
+def run_attached(command: Sequence[str], *, announce: Callable[[str], None]) -> Outcome:
+    """
+    Run a command with its output where ours goes; signals reach it as in [`run_process`].
+
+    Args:
+        command (`Sequence[str]`):
+            Program and arguments.
+        announce (`Callable[[str], None]`):
+            Called with a message for the person at the terminal.
+
+    Returns:
+        `Outcome`: exit code, wall time, and the signal that stopped it.
+    """
+    started = time.monotonic()
+    with _SignalRelay(announce) as relay:
+        relay.start(command, None)
+        returncode = relay.wait(lambda: None, 0.1)
     return Outcome(returncode, time.monotonic() - started, relay.received)
 
 

@@ -11,9 +11,9 @@ class AdapterOnlySaving:
     """
     Mixin: a saved folder holds the trained adapter alone.
 
-    TRL keeps a frozen copy of the start adapter under the name `ref` beside the trained one when training goes on from a
-    saved adapter with a KL term, and PEFT would write both. The copy is made anew from the start adapter on resume, so
-    nothing is lost.
+    TRL keeps a frozen copy of the start adapter under the name `ref` beside the trained one when training goes on from
+    a saved adapter with a KL term, and PEFT would write both. Nothing is lost: on resume the copy is made anew from
+    the start adapter.
     """
 
     def _save(self, output_dir: str | None = None, state_dict: dict | None = None) -> None:

@@ -24,8 +24,8 @@ class StopStrings:
     """
     Mixin for subclasses of [`~trl.GRPOTrainer`]: the config's `stop_strings` end a completion.
 
-    transformers pads a row that a stop string ended, which TRL, looking for EOS only, would take for sampled tokens of a
-    cut completion. The padding is dropped here, and completeness is decided per row in `self._is_complete`.
+    transformers pads a row that a stop string ended, which TRL, looking for EOS only, would take for sampled tokens of
+    a cut completion. The padding is dropped here, and completeness is decided per row in `self._is_complete`.
     """
 
     def _generate_single_turn(self, prompt_ids: Any, *args: Any, **kwargs: Any) -> Any:
@@ -60,9 +60,7 @@ class StopStrings:
         completion_ids = output[1]
         ends = [*self.eos_token_ids, self._tokenizer.pad_token_id]  # type: ignore[attr-defined]
         by_string = self._ended_by_string or [False] * len(completion_ids)
-        self._is_complete = [
-            ended or ids[-1] in ends for ended, ids in zip(by_string, completion_ids, strict=True)
-        ]
+        self._is_complete = [ended or ids[-1] in ends for ended, ids in zip(by_string, completion_ids, strict=True)]
         if self.args.stop_strings:  # type: ignore[attr-defined]
             self._correct_length_metrics(completion_ids)
         return output

@@ -63,9 +63,11 @@ class DrGRPOTrainer(ReasoningGRPOTrainer):
     """
     [`ReasoningGRPOTrainer`] with the rewards of truncated completions set to 0.
 
-    A grader that timed out gives 0 too; that is the reward function's part (`timed_out` scores 0.0). A reward of `None`
-    (not applicable) stays out of the group statistics even if the completion was truncated.
+    A grader that timed out gives 0 too; that is the reward function's part (`timed_out` scores 0.0). A reward of
+    `None` (not applicable) stays out of the group statistics even if the completion was truncated.
     """
+
+    args: DrGRPOConfig
 
     _tag_names = ["trl", "dr_grpo", "trl-reasoning"]
     _name = "Dr. GRPO"
@@ -75,17 +77,20 @@ class DrGRPOTrainer(ReasoningGRPOTrainer):
         "citation": textwrap.dedent("""\
             @article{liu2025understanding,
                 title        = {{Understanding R1-Zero-Like Training: A Critical Perspective}},
-                author       = {Zichen Liu and Changyu Chen and Wenjun Li and Penghui Qi and Tianyu Pang and Chao Du and Wee Sun Lee and Min Lin},
+                author       = {Zichen Liu and Changyu Chen and Wenjun Li and Penghui Qi and Tianyu Pang and
+                                Chao Du and Wee Sun Lee and Min Lin},
                 year         = 2025,
                 eprint       = {arXiv:2503.20783},
             }"""),
     }
 
-    def _calculate_rewards(self, inputs: Any, prompts: Any, completions: Any, completion_ids_list: Any) -> torch.Tensor:
+    def _calculate_rewards(
+        self, inputs: Any, prompts: Any, completions: Any, completion_ids_list: Any
+    ) -> torch.Tensor:
         rewards = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)  # (N_global, F)
         if not self.args.zero_truncated_reward:
             return rewards
-        complete = torch.tensor(self._is_complete, device=rewards.device)
-        complete = self.accelerator.gather(complete)  # (N_global,)
+        local = torch.tensor(self._is_complete, device=rewards.device)
+        complete: Any = self.accelerator.gather(local)  # (N_global,)
         # NaN (not applicable) times 0 would be 0: torch.where keeps it NaN.
         return torch.where(complete.unsqueeze(1) | rewards.isnan(), rewards, torch.zeros_like(rewards))

@@ -29,7 +29,9 @@ class ReasoningGRPOConfig(GRPOConfig):
             Stop after this many seconds of training, at the end of a step; a checkpoint is saved.
     """
 
-    loss_type: str = field(default="grpo", metadata={"help": "Loss formulation; `grpo` averages over each completion."})
+    loss_type: str = field(
+        default="grpo", metadata={"help": "Loss formulation; `grpo` averages over each completion."}
+    )
     beta: float = field(default=0.04, metadata={"help": "KL coefficient (0.04 in DeepSeekMath)."})
     use_bias_correction_kl: bool = field(
         default=False, metadata={"help": "Whether to multiply the k3 estimate by the importance ratio."}

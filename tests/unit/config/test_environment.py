@@ -153,6 +153,11 @@ def test_accelerate_command(tmp_path: Path, load) -> None:
     file.write_text("distributed_type: 'NO'\nmixed_precision: fp16\n")
     with pytest.raises(RecipeError, match=r"mine.yaml says mixed_precision fp16"):
         accelerate_command(str(file), recipe=load(bf16=True))
+    file.write_text("distributed_type: 'NO'\nmixed_precision: 'no'\n")
+    with pytest.raises(RecipeError, match=r"bf16: .*mine.yaml says mixed_precision no"):
+        accelerate_command(str(file), recipe=load(bf16=True))
+    accelerate_command(str(file), recipe=load(bf16=False))
+    accelerate_command(str(file), recipe=load())
 
 
 def test_accelerate_files_are_read_by_accelerate(tmp_path: Path) -> None:

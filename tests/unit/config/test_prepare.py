@@ -38,6 +38,12 @@ def test_objects_for_the_trainer(prepared) -> None:
     assert "thought_opened" not in prepared("sft").train_dataset.column_names
 
 
+def test_errors_name_the_file(prepared, tmp_path: Path) -> None:
+    with pytest.raises(RecipeError) as caught:
+        prepared(beta=0.1)
+    assert str(caught.value).startswith(f"{tmp_path / 'recipe.yaml'}: beta: ")
+
+
 def test_env_is_set(prepared, monkeypatch) -> None:
     monkeypatch.setenv("TRL_REASONING_TEST", "before")
     prepared(env={"TRL_REASONING_TEST": 5})

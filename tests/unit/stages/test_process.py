@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 
-from trl_reasoning.stages import last_lines, run_process
+from trl_reasoning.stages import Outcome, last_lines, run_attached, run_process
 
 
 # Ends by itself only after a long time; on SIGTERM it needs a moment to save.
@@ -88,6 +88,17 @@ def test_a_second_signal_ends_it_at_once(tmp_path):
     outcome = run(["-c", SAVES, str(tmp_path / "saved")], tmp_path / "log.txt", on_ready=twice)
     assert (outcome.returncode, outcome.signal) == (-signal.SIGKILL, signal.SIGTERM)
     assert not (tmp_path / "saved").exists()
+
+
+def test_without_a_log_the_output_goes_where_ours_goes(capfd):
+    outcome = run_attached([sys.executable, "-c", "import sys; print('one'); sys.exit(3)"], announce=print)
+    assert (outcome.returncode, outcome.exit_code) == (3, 3)
+    assert capfd.readouterr().out == "one\n"
+
+
+def test_the_exit_code_after_a_signal_is_the_shells():
+    assert Outcome(-15, 1.0, signal.SIGTERM).exit_code == 143
+    assert Outcome(7, 1.0, signal.SIGINT).exit_code == 130
 
 
 def test_the_handlers_of_before_are_put_back(tmp_path):

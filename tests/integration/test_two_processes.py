@@ -1,0 +1,51 @@
+"""Two processes on the CPU train as one does with the same global batch."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+WORKER = Path(__file__).with_name("two_process_worker.py")
+
+
+def run(what: str, processes: int, folder: Path) -> dict:
+    out = folder / f"{what}{processes}.json"
+    launch = ["-m", "accelerate.commands.launch", "--cpu", "--num_processes", str(processes), "--num_machines", "1"]
+    launch += ["--mixed_precision", "no", "--dynamo_backend", "no", "--num_cpu_threads_per_process", "1"]
+    launch += ["--main_process_port", "0"]
+    command = [sys.executable, *launch, str(WORKER), what, str(folder / f"run{processes}"), str(out)]
+    environment = {**os.environ, "TRL_EXPERIMENTAL_SILENCE": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(out.read_text())
+
+
+def test_sft_has_the_same_losses(tmp_path):
+    one, two = run("sft", 1, tmp_path), run("sft", 2, tmp_path)
+    assert len(one["losses"]) == 3
+    assert two["losses"] == pytest.approx(one["losses"], abs=2e-4)
+
+
+def test_policy_has_the_same_losses_and_gradients_on_fixed_rollouts(tmp_path):
+    one, two = run("fixed", 1, tmp_path), run("fixed", 2, tmp_path)
+    assert two["rewards"] == pytest.approx(one["rewards"], abs=1e-6)
+    assert two["losses"] == pytest.approx(one["losses"], abs=1e-5)
+    for alone, together in zip(one["gradients"], two["gradients"], strict=True):
+        assert together == pytest.approx(alone, rel=1e-3, abs=1e-5)
+    assert max(max(step) for step in one["gradients"]) > 1e-3
+
+
+def test_policy_sees_the_same_prompts_when_sampling(tmp_path):
+    one, two = run("sampled", 1, tmp_path), run("sampled", 2, tmp_path)
+    (alone,) = one["prompts"]
+    first, second = two["prompts"]
+    batch, half = 8, 4
+    together = []
+    for step in range(3):
+        together += first[step * half : (step + 1) * half] + second[step * half : (step + 1) * half]
+    assert len(alone) == 3 * batch
+    assert together == alone

