@@ -49,8 +49,8 @@ def measure(name: str, settings: dict[str, Any]) -> tuple[dict[str, Any], str]:
             `learning_rate`, `seeds`.
 
     Returns:
-        `tuple[dict[str, Any], str]`: seconds of each step; the mean of each step's fastest time over the repetitions and
-        the ratio of these, ours / TRL's; medians and their ratio; and a summary.
+        `tuple[dict[str, Any], str]`: seconds of each step; the mean of each step's fastest time over the repetitions
+        and the ratio of these, ours / TRL's; medians and their ratio; and a summary.
     """
     seconds: dict[str, list[list[float]]] = {"ours": [], "trl": []}
     rewards: dict[str, list[list[float]]] = {"ours": [], "trl": []}

@@ -2,7 +2,6 @@
 
 import argparse
 import importlib
-import logging
 import sys
 from collections.abc import Sequence
 
@@ -30,8 +29,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         `int`: the exit code. Errors that a user can mend print one message without a traceback and give 2.
     """
-    # bitsandbytes warns at import, on every CPU, of a kernel that is not needed.
-    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     arguments = list(sys.argv[1:] if argv is None else argv)
     parser = argparse.ArgumentParser(
         prog="trl-reasoning",

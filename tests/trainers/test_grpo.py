@@ -33,12 +33,12 @@ def test_defaults_are_the_papers(common):
 
 
 def test_metrics_and_losses_are_the_parents(make, common):
-    settings = {"num_generations": 4, "max_completion_length": 12, "max_steps": 2, "learning_rate": 1e-3}
-    ours = make(ReasoningGRPOTrainer, ReasoningGRPOConfig(**common, **settings))
+    settings = {**common, "num_generations": 4, "max_completion_length": 12, "max_steps": 2, "learning_rate": 1e-3}
     same = {"loss_type": "grpo", "beta": 0.04, "use_bias_correction_kl": False, "disable_dropout": True}
-    theirs = make(GRPOTrainer, GRPOConfig(**common, **settings, **same))
+    pairs = [(ReasoningGRPOTrainer, ReasoningGRPOConfig(**settings)), (GRPOTrainer, GRPOConfig(**settings, **same))]
     logs = []
-    for trainer in (ours, theirs):
+    for trainer_class, config in pairs:
+        trainer = make(trainer_class, config)  # sets the seed, so it is made right before it trains
         trainer.train()
         logs.append(trainer.state.log_history)
     assert [set(log) for log in logs[0]] == [set(log) for log in logs[1]]

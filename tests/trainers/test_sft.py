@@ -37,7 +37,7 @@ def test_earlier_thoughts_are_kept_in_the_target(tiny, tokenizer, common):
 
 def test_it_learns_a_row_by_heart(tiny, tokenizer, common):
     row = {"prompt": [QUESTION], "completion": [{"role": "assistant", "content": "zzz"}]}
-    config = ReasoningSFTConfig(**common, max_steps=12, learning_rate=3e-3, lr_scheduler_type="constant")
+    config = ReasoningSFTConfig(**common, max_steps=20, learning_rate=3e-3, lr_scheduler_type="constant")
     trainer = ReasoningSFTTrainer(model=tiny, args=config, train_dataset=Dataset.from_list([row] * 8))
     trainer.train()
     losses = [log["loss"] for log in trainer.state.log_history if "loss" in log]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import logging
 import typing
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -87,6 +88,8 @@ _REPLACED = {
 @functools.cache
 def method_fields(stem: str) -> Mapping[str, Field]:
     """All keys that a recipe of this method may have (loads trl)."""
+    # trl imports bitsandbytes, which warns on many CPUs of a kernel that is only missed with 4-bit weights.
+    logging.getLogger("bitsandbytes.backends.cpu.ops").setLevel(logging.ERROR)
     from trl.trainer.model_config import ModelConfig
 
     method = find_method(stem)

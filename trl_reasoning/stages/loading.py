@@ -25,7 +25,7 @@ def load_pipeline(path: str | Path, overrides: Sequence[str] = (), *, seed: int 
     Read and check a pipeline file.
 
     ```yaml
-    name: r1                                     # heading of the report; `report: {title, difficulty_label}` refines it
+    name: r1                                     # heading of the report, unless `report: {title: ...}` says otherwise
     output_dir: outputs/r1                       # unless the command says otherwise
     seed: 0                                      # of every stage
     variables: {base: builtin:tiny}              # for ${variables.base} in `with:`
@@ -40,13 +40,13 @@ def load_pipeline(path: str | Path, overrides: Sequence[str] = (), *, seed: int 
         recipe: ../rl/dr_grpo_tiny.yaml          # starts at the pipeline file's folder
         with: {model_name_or_path: "${stages.cold_start.model}", heldout.every: 10}
         accelerate: fsdp2                        # and num_processes; by default chosen for the machine
-      - {name: rl_eval, kind: evaluate, of: rl, recipe: ../eval/chain.yaml}           # its numbers go into the row of rl
+      - {name: rl_eval, kind: evaluate, of: rl, recipe: ../eval/chain.yaml}    # its numbers go into rl's row
       - {name: control, kind: train, role: control, recipe: ../sft/sft_tiny.yaml, time_limit_of: rl}
     ```
 
     A setting in `with:` replaces that of the defaults and of the recipe; a dotted key reaches inside. Besides
-    `${stages.NAME.model}` there are `records`, `metrics` and `output_dir`, see `KINDS`, and `${output_dir}`, `${name}`,
-    `${seed}` of the pipeline itself.
+    `${stages.NAME.model}` there are `records`, `metrics` and `output_dir`, see `KINDS`, and `${output_dir}`,
+    `${name}`, `${seed}` of the pipeline itself.
 
     Args:
         path (`str` or `Path`):
