@@ -3,10 +3,11 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from trl_reasoning.config import accelerate_command
 
 
 WORKER = Path(__file__).with_name("two_process_worker.py")
@@ -14,14 +15,14 @@ WORKER = Path(__file__).with_name("two_process_worker.py")
 
 def run(what: str, processes: int, folder: Path) -> dict:
     out = folder / f"{what}{processes}.json"
-    launch = ["-m", "accelerate.commands.launch", "--cpu", "--num_processes", str(processes), "--num_machines", "1"]
-    launch += ["--mixed_precision", "no", "--dynamo_backend", "no", "--num_cpu_threads_per_process", "1"]
-    launch += ["--main_process_port", "0"]
-    command = [sys.executable, *launch, str(WORKER), what, str(folder / f"run{processes}"), str(out)]
+    launch = [*accelerate_command("cpu" if processes == 1 else "cpu_2"), "--main_process_port", "0"]
+    command = [*launch, str(WORKER), what, str(folder / f"run{processes}"), str(out)]
     environment = {**os.environ, "TRL_EXPERIMENTAL_SILENCE": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(out.read_text())
+    result = json.loads(out.read_text())
+    assert result["processes"] == processes
+    return result
 
 
 def test_sft_has_the_same_losses(tmp_path):

@@ -28,7 +28,7 @@ def settings(folder: str) -> dict:
         "max_steps": 3,
         "learning_rate": 1e-3,
         "lr_scheduler_type": "constant",
-        "per_device_train_batch_size": GLOBAL_BATCH // PartialState().num_processes,
+        "per_device_train_batch_size": GLOBAL_BATCH // PartialState(cpu=True).num_processes,
     }
 
 
@@ -97,4 +97,4 @@ if __name__ == "__main__":
     result = sft(folder) if what == "sft" else policy(folder, sampled=what == "sampled")
     if PartialState().is_main_process:
         with open(out, "w") as file:
-            json.dump(result, file)
+            json.dump({**result, "processes": PartialState().num_processes}, file)

@@ -6,7 +6,8 @@ Policy, where more than one choice is defensible:
 - Only the visible answer counts: the text after the last `</think>`. A thought that never closes has none.
 - `<answer>` tags hide what stands outside them. The last non-empty box wins. Boxes joined only by a comma, "and" or
   "or" are one list; the same box said twice is one value. Without a box: "answer is", "Answer:", `####`. A visible
-  answer that is wholly one value needs no mark; a number inside running prose is never an answer.
+  answer that is wholly one value, or a calculation with its result ("13 + 5 = 18"), needs no mark; a number inside
+  running prose is never an answer.
 - An unclosed box or answer tag is cut text: no answer.
 - Numbers are compared exactly. Rounded decimals are not equal to what they were rounded from.
 - Where the gold is a plain number, a sum or product that was not carried out is not an answer; fractions, scientific

@@ -35,7 +35,7 @@ def extract_answer(text: str, *, opened: bool = False) -> str | None:
     The visible answer is the text after the last `</think>`; a thought that never closes has none. In it count, in
     this order: the last `<answer>` tags, which hide everything outside them; the last non-empty box, or several boxes
     joined only by a comma, "and" or "or" as one list; the last answer phrase ("answer is", "Answer:", `####`); and
-    the whole text where it is one value. An unclosed box or answer tag is cut text and gives no answer.
+    the whole text where it is one value, or a calculation with its result. An unclosed box or answer tag is cut text and gives no answer.
 
     Args:
         text (`str`):
@@ -64,8 +64,9 @@ def extract_answer(text: str, *, opened: bool = False) -> str | None:
     if "<answer>" in visible:
         return None
     answer = marked_answer(visible)
-    if answer is None and not _BOX.search(visible) and is_single_value(visible):
-        return visible.strip()
+    if answer is None and not _BOX.search(visible):
+        value = result_of_calculation(visible) or visible
+        return value.strip() if is_single_value(value) else None
     return answer
 
 
@@ -99,6 +100,27 @@ def is_single_value(text: str) -> bool:
     except TooLargeError:
         return False
     return value.unit is None or is_known_unit(value.unit)
+
+
+def result_of_calculation(text: str) -> str | None:
+    """
+    The right side of a text that is wholly a calculation with its result, or `None`.
+
+    Example:
+    ```python
+    >>> result_of_calculation("13 + 5 = 18."), result_of_calculation("x = 18"), result_of_calculation("5 + 5 =")
+    ('18.', None, None)
+
+    ```
+    """
+    left, equals, right = text.strip().partition("=")
+    if not equals or not right.strip() or "\n" in left or len(text) > MAX_VALUE_LENGTH:
+        return None
+    try:
+        is_calculation = has_operation(left) and rational(clean(left)) is not None
+    except TooLargeError:
+        return None
+    return right.strip() if is_calculation else None
 
 
 def has_operation(text: str) -> bool:

@@ -1,18 +1,15 @@
 """What `evaluate` and `sample` have in common: their keys, as flags and as a recipe file, and what they load."""
 
 import argparse
-import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..config.convert import check_choice, convert
-from ..config.errors import RecipeError, did_you_mean
-from ..config.overrides import apply_override, parse_overrides
-from ..config.recipe import read_mapping, resolve_interpolations
-from ..config.shipped import find_recipe
+from ..config.convert import check_choice
+from ..config.errors import RecipeError
+from ._settings import add_setting_arguments, make_settings, read_settings
 
 
 if TYPE_CHECKING:
@@ -61,13 +58,13 @@ HELP: dict[str, str] = {
     "adapter": "LoRA adapter to put on the model",
     "split": "split of the task; heldout for a builtin one",
     "task_params": "parameters of a builtin task: {operands: [3, 5], size: 50}",
-    "task_adapter": "ready-made column mapping: gsm8k, math, ...",
+    "task_adapter": "ready-made column mapping: gsm8k, svamp, math, countdown, deepmath, openr1_math",
     "columns": "our column names to the file's: {question: text, solution: answer}",
-    "limit": "take the first so many problems",
-    "prompt_template": "none, r1_zero, qwen_boxed, qwen3",
+    "limit": "take the first N problems",
+    "prompt_template": "none, none_text, r1_zero, r1_zero_primed, qwen_boxed, qwen3",
     "system_prompt": "system message before the question",
     "chat_template_kwargs": "for the chat template: {enable_thinking: false}",
-    "answer_kind": "kind of answer that the verifier expects",
+    "answer_kind": "kind of answer that the verifier expects: auto, choice, number, text",
     "samples": "completions for each problem",
     "max_new_tokens": "token limit of a completion",
     "temperature": "0 decodes greedily",
@@ -78,124 +75,39 @@ HELP: dict[str, str] = {
     "stop_strings": "strings that end a completion: '[\"</answer>\"]'; default: the prompt template's",
     "seed": "seed of the sampling",
     "batch_size": "most completions in one batch",
-    "dtype": "data type of the weights",
+    "dtype": "data type of the weights: auto, float32, bfloat16, float16",
     "load_in_4bit": "quantize the model to 4 bits (bitsandbytes)",
     "device": "cpu, cuda, ...; the first accelerator where there is one",
     "restart": "draw everything again instead of keeping what is there",
 }
-FIELDS: dict[str, Field] = {item.name: item for item in fields(SamplingSettings)}
 # Keys that change neither the samples nor the numbers.
 _FREE_KEYS = ("output_dir", "restart", "batch_size", "device")
 
 
 def add_sampling_arguments(parser: argparse.ArgumentParser) -> None:
-    """Every key as a flag; values stay text here and are read as YAML later, like those of a recipe's overrides."""
-    parser.allow_abbrev = False
-    parser.add_argument("recipe", nargs="?", help="YAML file with the keys below; flags override it")
-    for name, item in FIELDS.items():
-        flag: dict[str, Any] = {"nargs": "?", "const": "true"} if item.type is bool else {}
-        text = HELP[name] + (f" (default {item.default})" if _has_shown_default(item) else "")
-        parser.add_argument(
-            f"--{name}",
-            default=argparse.SUPPRESS,
-            metavar="VALUE",
-            help=text.replace("%", "%%"),
-            **flag,
-        )
+    """Every key as a flag, and a YAML file with the same keys."""
+    add_setting_arguments(parser, SamplingSettings, HELP)
 
 
-def read_settings(
+def read_sampling_settings(
     args: argparse.Namespace, extra: Sequence[str], command: str
 ) -> tuple[SamplingSettings, Path | None]:
-    """
-    The settings of a command from its recipe and its flags.
-
-    Args:
-        args (`argparse.Namespace`):
-            Of a parser with [`add_sampling_arguments`].
-        extra (`Sequence[str]`):
-            Words the parser did not know: `--task_params.size 50`, or an error.
-        command (`str`):
-            `"evaluate"` or `"sample"`; what a recipe's `kind` has to be.
-
-    Returns:
-        `tuple[SamplingSettings, Path | None]`: the settings, and the folder of the recipe file where there is one.
-
-    Raises:
-        [`~trl_reasoning.config.RecipeError`]: names the key, what was expected and the nearest spelling.
-    """
-    flags = [f"--{name}={vars(args)[name]}" for name in FIELDS if name in vars(args)]
-    recipe, extra = _give_back_value(args.recipe, list(extra))
-    _check_keys([word[2:].partition("=")[0].partition(".")[0] for word in extra if word.startswith("--")], command)
-    base_dir = None if recipe is None else find_recipe(recipe).parent
-    return make_settings(recipe, [*flags, *extra], command), base_dir
+    """The settings of `command`, see [`read_settings`], and the folder of the recipe file where there is one."""
+    return read_settings(SamplingSettings, args, extra, command, HELP, _check_values)
 
 
-def _give_back_value(recipe: str | None, extra: list[str]) -> tuple[str | None, list[str]]:
-    """argparse takes the word after a flag it does not know (`--task_params.size 50`) for the recipe: undo that."""
-    alone = [
-        place
-        for place, word in enumerate(extra)
-        if word.startswith("--") and "=" not in word and (extra[place + 1 :] or ["--"])[0].startswith("--")
-    ]
-    if recipe is None or not alone or Path(recipe).is_file():
-        return recipe, extra
-    return None, [*extra[: alone[0] + 1], recipe, *extra[alone[0] + 1 :]]
+def make_sampling_settings(recipe: str | Path | None, overrides: Sequence[str], command: str) -> SamplingSettings:
+    """Read and check a recipe of kind `evaluate` or `sample`, see [`make_settings`]."""
+    return make_settings(SamplingSettings, recipe, overrides, command, HELP, _check_values)
 
 
-def make_settings(recipe: str | Path | None, overrides: Sequence[str], command: str) -> SamplingSettings:
-    """
-    Read and check a recipe of kind `evaluate` or `sample`; loads neither data nor a model.
-
-    Args:
-        recipe (`str` or `Path`, *optional*):
-            YAML file, or the name of a shipped recipe.
-        overrides (`Sequence[str]`):
-            Words `--key value`.
-        command (`str`):
-            The kind.
-
-    Returns:
-        [`SamplingSettings`]
-
-    Raises:
-        [`~trl_reasoning.config.RecipeError`]: as [`read_settings`].
-    """
-    file = find_recipe(recipe) if recipe is not None else None
-    try:
-        values = read_mapping(file) if file is not None else {}
-        return _check(values, overrides, command)
-    except RecipeError as error:
-        error.path = file
-        raise
-
-
-def _check(values: dict[str, Any], overrides: Sequence[str], command: str) -> SamplingSettings:
-    kind = values.pop("kind", command)
-    if kind != command:
-        raise RecipeError("kind", f"{kind!r} is not a recipe of `trl-reasoning {command}`; expected `kind: {command}`")
-    for key, value in parse_overrides(overrides):
-        apply_override(values, key, value)
-    hints = typing.get_type_hints(SamplingSettings)
-    _check_keys(values, command)
-    for key, item in FIELDS.items():
-        if key not in values and item.default is MISSING and item.default_factory is MISSING:
-            raise RecipeError(key, f"is missing: {HELP[key]}")
-    checked = {key: convert(value, hints[key], key) for key, value in resolve_interpolations(values).items()}
-    settings = SamplingSettings(**checked)
+def _check_values(settings: SamplingSettings) -> None:
     for key, least in (("samples", 1), ("batch_size", 1), ("limit", 1)):
         value = getattr(settings, key)
         if value is not None and value < least:
             raise RecipeError(key, f"expected at least {least}, got {value}")
     _check_names(settings)
     sampling_params(settings)
-    return settings
-
-
-def _check_keys(keys: Iterable[Any], command: str) -> None:
-    for key in keys:
-        if key not in FIELDS:
-            raise RecipeError(str(key), f"not a key of `{command}`.{did_you_mean(str(key), FIELDS)}")
 
 
 def _check_names(settings: SamplingSettings) -> None:
@@ -258,7 +170,9 @@ def identity(settings: SamplingSettings) -> dict[str, Any]:
     """What makes two runs the same: every key that shapes the samples, and the hash of the weights."""
     from ..generation import weights_hash
 
-    keys: Mapping[str, Any] = {key: getattr(settings, key) for key in FIELDS if key not in _FREE_KEYS}
+    keys: Mapping[str, Any] = {
+        item.name: getattr(settings, item.name) for item in fields(settings) if item.name not in _FREE_KEYS
+    }
     return {
         **keys,
         "stop_strings": list(sampling_params(settings).stop_strings),
@@ -288,7 +202,3 @@ def load_all(settings: SamplingSettings, base_dir: Path | None) -> "tuple[Backen
         batch_size=settings.batch_size,
     )
     return backend, dataset
-
-
-def _has_shown_default(item: Field) -> bool:
-    return item.default is not MISSING and item.default is not None and item.type is not bool

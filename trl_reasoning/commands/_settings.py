@@ -2,7 +2,7 @@
 
 import argparse
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -50,7 +50,8 @@ def read_settings(
     extra: Sequence[str],
     command: str,
     help_texts: Mapping[str, str],
-) -> Settings:
+    check: Callable[[Settings], None] | None = None,
+) -> tuple[Settings, Path | None]:
     """
     The settings of a command from its YAML file and its flags.
 
@@ -65,20 +66,35 @@ def read_settings(
             Name of the command; what the file's `kind` has to be.
         help_texts (`Mapping[str, str]`):
             One line for each key.
+        check (`Callable`, *optional*):
+            Further checks of the settings; raises `RecipeError`.
 
     Returns:
-        An instance of `settings_class`.
+        `tuple[Settings, Path | None]`: the settings, and the folder of the YAML file where there is one.
 
     Raises:
         [`~trl_reasoning.config.RecipeError`]: names the key, what was expected and the nearest spelling.
     """
     known = _fields(settings_class)
-    # First of all: argparse takes the word after a flag that it does not know for the file.
+    flags = [f"--{name}={vars(args)[name]}" for name in known if name in vars(args)]
+    recipe, extra = _give_back_value(args.recipe, list(extra))
     _check_keys(
         [word[2:].partition("=")[0].partition(".")[0] for word in extra if word.startswith("--")], known, command
     )
-    flags = [f"--{name}={vars(args)[name]}" for name in known if name in vars(args)]
-    return make_settings(settings_class, args.recipe, [*flags, *extra], command, help_texts)
+    base_dir = None if recipe is None else find_recipe(recipe).parent
+    return make_settings(settings_class, recipe, [*flags, *extra], command, help_texts, check), base_dir
+
+
+def _give_back_value(recipe: str | None, extra: list[str]) -> tuple[str | None, list[str]]:
+    """argparse takes the word after a flag it does not know (`--task_params.size 50`) for the recipe: undo that."""
+    alone = [
+        place
+        for place, word in enumerate(extra)
+        if word.startswith("--") and "=" not in word and (extra[place + 1 :] or ["--"])[0].startswith("--")
+    ]
+    if recipe is None or not alone or Path(recipe).is_file():
+        return recipe, extra
+    return None, [*extra[: alone[0] + 1], recipe, *extra[alone[0] + 1 :]]
 
 
 def make_settings(
@@ -87,6 +103,7 @@ def make_settings(
     overrides: Sequence[str],
     command: str,
     help_texts: Mapping[str, str],
+    check: Callable[[Settings], None] | None = None,
 ) -> Settings:
     """
     Read and check a command's recipe; loads neither data nor a model.
@@ -102,6 +119,8 @@ def make_settings(
             The kind.
         help_texts (`Mapping[str, str]`):
             One line for each key.
+        check (`Callable`, *optional*):
+            As [`read_settings`].
 
     Returns:
         An instance of `settings_class`.
@@ -112,7 +131,10 @@ def make_settings(
     file = find_recipe(recipe) if recipe is not None else None
     try:
         values = read_mapping(file) if file is not None else {}
-        return _check(settings_class, values, overrides, command, help_texts)
+        settings = _check(settings_class, values, overrides, command, help_texts)
+        if check is not None:
+            check(settings)
+        return settings
     except RecipeError as error:
         error.path = file
         raise

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from ._sampling import add_sampling_arguments, identity, load_all, read_settings, sampling_params
+from ._sampling import add_sampling_arguments, identity, load_all, read_sampling_settings, sampling_params
 
 
 EXAMPLE = """examples:
@@ -23,7 +23,7 @@ def run(args: argparse.Namespace, extra: list[str]) -> int:
     """Evaluate, unless `metrics.json` already holds the result of the same settings."""
     from ..evaluation import evaluate, finished_metrics
 
-    settings, base_dir = read_settings(args, extra, "evaluate")
+    settings, base_dir = read_sampling_settings(args, extra, "evaluate")
     same = identity(settings)
     metrics = None if settings.restart else finished_metrics(settings.output_dir, same)
     if metrics is not None:

@@ -72,7 +72,14 @@ _ADAPTER_KEYS = ("adapter", "base", "load_in_4bit")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_setting_arguments(parser, ExportSettings, HELP)
-    parser.add_argument("--no_check", dest="check", action="store_const", const="false", default=argparse.SUPPRESS)
+    parser.add_argument(
+        "--no_check",
+        dest="check",
+        action="store_const",
+        const="false",
+        default=argparse.SUPPRESS,
+        help="save without comparing logits",
+    )
 
 
 def make_settings(recipe: str | Path | None, overrides: Sequence[str]) -> ExportSettings:
@@ -82,7 +89,7 @@ def make_settings(recipe: str | Path | None, overrides: Sequence[str]) -> Export
 
 def run(args: argparse.Namespace, extra: list[str]) -> int:
     """Merge or convert, say what was measured, save."""
-    settings = _checked(read_settings(ExportSettings, args, extra, "export", HELP))
+    settings = _checked(read_settings(ExportSettings, args, extra, "export", HELP)[0])
     from ..exporting import Quantization, check_output, describe, merge, read_gguf, save_export
 
     check_output(settings.output_dir, sources=[settings.model, settings.adapter], restart=settings.restart)

@@ -94,9 +94,9 @@ def _check_training(check: StageCheck, overrides: list[str]) -> None:
 
 def _check_sampling(check: StageCheck, overrides: list[str]) -> None:
     from ..evaluation import load_task
-    from ._sampling import make_settings, source_of
+    from ._sampling import make_sampling_settings, source_of
 
-    settings = make_settings(check.stage.recipe, overrides, check.stage.kind)
+    settings = make_sampling_settings(check.stage.recipe, overrides, check.stage.kind)
     if check.is_ready:
         load_task(source_of(settings), base_dir=check.stage.recipe.parent if check.stage.recipe else None)
 

@@ -115,7 +115,7 @@ def _check_pipeline(path: Path) -> str:
     """The pipeline itself, and the recipe of each stage with the pipeline's settings over it."""
     from ..config.recipe import load_recipe
     from ..stages import load_pipeline, stage_overrides
-    from ._sampling import make_settings
+    from ._sampling import make_sampling_settings
 
     pipeline = load_pipeline(path)
     root = Path(pipeline.output_dir)
@@ -125,21 +125,21 @@ def _check_pipeline(path: Path) -> str:
             if stage.kind == "train" and stage.recipe is not None:
                 load_recipe(stage.recipe, overrides, check_env=False)
             elif stage.kind in ("evaluate", "sample"):
-                make_settings(stage.recipe, overrides, stage.kind)
+                make_sampling_settings(stage.recipe, overrides, stage.kind)
         except RecipeError as error:
             raise RecipeError(f"stages.{stage.name}", str(error), path=path) from error
     return f"pipeline of {len(pipeline.stages)} stages"
 
 
 def _check_sampling(path: Path, kind: Any) -> str:
-    from ._sampling import make_settings
+    from ._sampling import make_sampling_settings
 
     if kind not in ("evaluate", "sample"):
         raise RecipeError(
             "kind", f"{kind!r} is not one of: evaluate, sample; a training recipe has `method`", path=path
         )
     # Where the results go and which model is measured is often left to the command line.
-    make_settings(path, [], kind)
+    make_sampling_settings(path, [], kind)
     return str(kind)
 
 

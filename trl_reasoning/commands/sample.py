@@ -4,7 +4,7 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-from ._sampling import add_sampling_arguments, load_all, read_settings, sampling_params
+from ._sampling import add_sampling_arguments, load_all, read_sampling_settings, sampling_params
 
 
 EXAMPLE = """example:
@@ -23,7 +23,7 @@ def run(args: argparse.Namespace, extra: list[str]) -> int:
     """Sample what the output folder does not hold yet."""
     from ..generation import sample_problems
 
-    settings, base_dir = read_settings(args, extra, "sample")
+    settings, base_dir = read_sampling_settings(args, extra, "sample")
     backend, dataset = load_all(settings, base_dir)
     path = Path(settings.output_dir) / "records.jsonl"
     records = sample_problems(

@@ -23,9 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--restart", action="store_true", help="delete the run in output_dir and start again")
     parser.add_argument(
-        "--accelerate", metavar="NAME", help="start accelerate with this file of recipes/accelerate (a name or a path)"
+        "--accelerate",
+        metavar="NAME",
+        help="start accelerate with this file (a path, or cpu, cpu_2, single_gpu, ddp, fsdp2, deepspeed_zero2, "
+        "deepspeed_zero3)",
     )
-    parser.add_argument("--num_processes", type=int, help="with --accelerate: number of processes")
+    parser.add_argument("--num_processes", type=int, metavar="N", help="with --accelerate: number of processes")
 
 
 def run(args: argparse.Namespace, extra: list[str]) -> int:

@@ -55,6 +55,7 @@ class SourceSpec:
 
     @property
     def is_builtin(self) -> bool:
+        """Whether the path names a task of this package, not a file or the hub."""
         return self.path.startswith(BUILTIN_PREFIX)
 
 

@@ -24,9 +24,13 @@ class Backend(Protocol):
     batch_size: int
     name: str
 
-    def fingerprint(self) -> str: ...
+    def fingerprint(self) -> str:
+        """Hash of the weights: equal for equal weights."""
+        ...
 
-    def generate(self, prompt_ids: Sequence[Sequence[int]], params: SamplingParams) -> list[Generation]: ...
+    def generate(self, prompt_ids: Sequence[Sequence[int]], params: SamplingParams) -> list[Generation]:
+        """Draw one completion for each prompt, in the order of the prompts."""
+        ...
 
 
 class TransformersBackend:

@@ -80,7 +80,7 @@ class ReasoningGRPOTrainer(ResumableRollouts, StopStrings, AdapterOnlySaving, GR
 
     trainer = ReasoningGRPOTrainer(
         model=resolve_model("builtin:tiny"),
-        args=ReasoningGRPOConfig(output_dir="out", max_steps=10),
+        args=ReasoningGRPOConfig(output_dir="out", max_steps=10, use_cpu=True, bf16=False),
         reward_funcs=[REWARDS["accuracy"]()],
         train_dataset=make_chain_dataset(size=512),
     )

@@ -23,7 +23,12 @@ CASES = [
     ("**42**.", "42", "right"),
     ("So she has 5 left.", "5", "unparsed"),
     ("7+5-3", "9", "unparsed"),
-    ("7+5-3=9", "9", "unparsed"),
+    ("7+5-3=9", "9", "right"),
+    ("13 + 5 = 18.", "18", "right"),
+    ("13 + 5 = 6", "18", "wrong"),
+    ("13 + 5 =", "18", "unparsed"),
+    ("13 + 5 = 18 = 17", "18", "unparsed"),
+    ("So 13 + 5 = 18", "18", "unparsed"),
     ("The answer is 5 or 6.", "5", "wrong"),
     # calculations
     (r"\boxed{7+5-3}", "9", "wrong"),
