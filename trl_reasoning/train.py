@@ -142,12 +142,6 @@ def _build_trainer(prepared: "Prepared", output: Path, seconds_before: float) ->
     if prepared.recipe.spec.kind == "policy":
         kwargs["reward_funcs"] = prepared.reward_funcs
     trainer = prepared.recipe.spec.trainer_class()(**kwargs)
-    if getattr(trainer.model.config, "quantization_config", None) is not None:
-        from .generation.four_bit import keep_unpacked
-        from .trainers._loading import match_reference
-
-        keep_unpacked(trainer.model)
-        match_reference(trainer.model)
     for replaced in (ProgressCallback, PrinterCallback):
         trainer.remove_callback(replaced)
     if heldout is not None:

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(7200)]
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
-SMALL = ["--heldout", "null", "--max_steps", "5", "--save_strategy", "no", "--warmup_steps", "0", "--report_to", "[]"]
+SMALL = ["--heldout", "null", "--max_steps", "5", '--save_strategy="no"', "--warmup_steps", "0", "--report_to", "[]"]
 LORA_BATCH = ["--per_device_train_batch_size", "8", "--num_generations", "4", "--max_completion_length", "48"]
 FOUR_BIT_BATCH = ["--per_device_train_batch_size", "4", "--num_generations", "4", "--max_completion_length", "24"]
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 from safetensors.torch import load_file
 
 from trl_reasoning.cli import main
@@ -23,7 +24,7 @@ def sft_adapter(tmp_path_factory) -> Path:
 
 
 def test_kl_starts_at_zero_from_a_saved_adapter(sft_adapter, tmp_path):
-    """The trained adapter is bfloat16 on a 4-bit base; its frozen copy has to be as well."""
+    """The trained adapter and its frozen copy are both float32 on a 4-bit base."""
     words = ["--adapter_name_or_path", str(sft_adapter), "--learning_rate", "1e-2", "--output_dir", str(tmp_path)]
     assert main(["train", str(SMOKE / "grpo_tiny.yaml"), *FOUR_BIT, *words]) == 0
     log = [json.loads(line) for line in (tmp_path / "train_log.jsonl").read_text().splitlines()]
@@ -31,6 +32,7 @@ def test_kl_starts_at_zero_from_a_saved_adapter(sft_adapter, tmp_path):
     assert first == 0.0 and second > 0.0
     weights, start = (load_file(folder / "adapter_model.safetensors") for folder in (tmp_path, sft_adapter))
     assert weights.keys() == start.keys()
+    assert all(weight.dtype == torch.float32 for weight in weights.values())
     assert any(not weights[name].equal(start[name]) for name in weights)
 
 

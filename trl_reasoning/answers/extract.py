@@ -35,7 +35,8 @@ def extract_answer(text: str, *, opened: bool = False) -> str | None:
     The visible answer is the text after the last `</think>`; a thought that never closes has none. In it count, in
     this order: the last `<answer>` tags, which hide everything outside them; the last non-empty box, or several boxes
     joined only by a comma, "and" or "or" as one list; the last answer phrase ("answer is", "Answer:", `####`); and
-    the whole text where it is one value, or a calculation with its result. An unclosed box or answer tag is cut text and gives no answer.
+    the whole text where it is one value, or a calculation with its result. An unclosed box or answer tag is cut text
+    and gives no answer.
 
     Args:
         text (`str`):

@@ -29,20 +29,3 @@ def load_with_adapter(path: str, adapter: str, args: Any, **model_kwargs: Any) -
         model_kwargs["device_map"] = None
     base: Any = create_model_from_path(path, **model_kwargs)
     return PeftModel.from_pretrained(base, adapter, is_trainable=True)
-
-
-def match_reference(model: Any) -> None:
-    """
-    Bring the frozen copy of a saved adapter (`ref`) into the format of the trained one.
-
-    On a quantised base TRL turns the trained adapter into bfloat16 and leaves the copy in float32; the rounding alone
-    would then give a KL above 0 at the first step.
-
-    Args:
-        model ([`~peft.PeftModel`]):
-            The trainer's model, changed in place.
-    """
-    weights = dict(model.named_parameters())
-    for name, weight in weights.items():
-        if ".ref." in name:
-            weight.data = weight.data.to(weights[name.replace(".ref.", ".default.")].dtype)

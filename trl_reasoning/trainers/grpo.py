@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from trl import GRPOConfig, GRPOTrainer
 
+from ._quantized import QuantizedBase
 from ._rollout_state import ResumableRollouts
 from ._saving import AdapterOnlySaving
 from ._stop_strings import StopStrings
@@ -65,7 +66,7 @@ class ReasoningGRPOConfig(GRPOConfig):
 LOSS_TYPES = ("grpo", "bnpo", "dr_grpo", "dapo", "cispo", "sapo", "luspo", "vespo")
 
 
-class ReasoningGRPOTrainer(ResumableRollouts, StopStrings, AdapterOnlySaving, GRPOTrainer):
+class ReasoningGRPOTrainer(QuantizedBase, ResumableRollouts, StopStrings, AdapterOnlySaving, GRPOTrainer):
     """
     [`~trl.GRPOTrainer`] that resumes exactly, knows stop strings and saves the trained adapter alone.
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from trl import SFTConfig, SFTTrainer
 
+from ._quantized import QuantizedBase
 from ._saving import AdapterOnlySaving
 
 
@@ -34,7 +35,7 @@ class ReasoningSFTConfig(SFTConfig):
     )
 
 
-class ReasoningSFTTrainer(AdapterOnlySaving, SFTTrainer):
+class ReasoningSFTTrainer(QuantizedBase, AdapterOnlySaving, SFTTrainer):
     """
     [`~trl.SFTTrainer`] whose loss falls on the assistant's text only; thoughts stay in the target.
 
