@@ -41,13 +41,18 @@ def _load(folder: str, gguf_file: str, *, dtype: str = "bfloat16") -> tuple[Any,
         found = ", ".join(sorted(path.name for path in Path(folder).glob("*.gguf"))) or "none"
         raise ExportError(f"gguf_file: no file {gguf_file!r} in {folder}; GGUF files there: {found}")
     import torch
+    import transformers
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     weights_dtype = getattr(torch, dtype)
-    loaded: Any = AutoModelForCausalLM.from_pretrained(folder, gguf_file=gguf_file, dtype=weights_dtype)
+    settings: dict[str, Any] = {"gguf_file": gguf_file, "dtype": weights_dtype}
+    # Versions that can compute with the file's blocks keep them as they are unless told otherwise.
+    if hasattr(transformers, "GgufConfig"):
+        settings["quantization_config"] = transformers.GgufConfig(dequantize=True)
+    loaded: Any = AutoModelForCausalLM.from_pretrained(folder, **settings)
     tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=gguf_file)
     config = loaded.config
-    del config.quantization_config
+    vars(config).pop("quantization_config", None)
     # The loaded object keeps its quantiser and would not save; a fresh one of the same config has none.
     model: Any = AutoModelForCausalLM.from_config(config, dtype=weights_dtype)
     model.load_state_dict(loaded.state_dict())
