@@ -71,6 +71,14 @@ def check_same_recipe(output: Path, prepared: "Prepared") -> None:
     """Refuse to go on with a run that was started from a recipe with other settings."""
     import yaml
 
+    environment = output / "environment.json"
+    if environment.exists() and last_checkpoint(output) is not None:
+        before = json.loads(environment.read_text())["processes"]
+        if before != _processes():
+            raise UserError(
+                f"output_dir: the run in {output} has {before} process(es), this one {_processes()}; a run resumes "
+                "with the number of processes that it was started with, or --restart deletes it"
+            )
     path = output / "resolved.yaml"
     if not path.exists() or (last_checkpoint(output) is None and not (output / "run.json").exists()):
         return
@@ -131,7 +139,7 @@ def write_records(output: Path, prepared: "Prepared") -> None:
         "fp16": precision.fp16,
         "dtype_reason": precision.reason,
         "device": torch.cuda.get_device_name(0) if torch.cuda.is_available() else "cpu",
-        "processes": int(os.environ.get("WORLD_SIZE", "1")),
+        "processes": _processes(),
         "threads": torch.get_num_threads(),
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -139,3 +147,7 @@ def write_records(output: Path, prepared: "Prepared") -> None:
         "command": sys.argv,
     }
     (output / "environment.json").write_text(json.dumps(environment, indent=2) + "\n")
+
+
+def _processes() -> int:
+    return int(os.environ.get("WORLD_SIZE", "1"))

@@ -58,7 +58,9 @@ def run_training(prepared: "Prepared", *, restart: bool = False) -> TrainResult:
 
     _quieten(args.disable_tqdm or not sys.stderr.isatty())
     set_seed(args.seed)
-    trainer, interrupt = _build_trainer(prepared, output, seconds_before=earlier.seconds if earlier else 0.0)
+    trainer, interrupt = _build_trainer(
+        prepared, output, seconds_before=earlier.seconds if earlier and checkpoint else 0.0
+    )
     for note in prepared.notes:
         _say(state, f"note: {note}")
     if checkpoint:
@@ -68,6 +70,7 @@ def run_training(prepared: "Prepared", *, restart: bool = False) -> TrainResult:
         trainer.train(resume_from_checkpoint=checkpoint)
     finally:
         interrupt.restore()
+    interrupt.agree()
     seconds = time.monotonic() - start + (earlier.seconds if earlier and checkpoint else 0.0)
 
     result = TrainResult(

@@ -60,3 +60,7 @@ def test_its_options_are_those_of_the_commands(text):
     for words in commands(text):
         options = [word.partition("=")[0] for word in words[1:] if word.startswith("--")]
         assert [option for option in options if not re.fullmatch(r"--[a-z][\w.]*", option)] == []
+
+
+def test_no_placeholder_is_left():
+    assert "<<" not in README.read_text()

@@ -245,4 +245,5 @@ def _as_text(text: str) -> str:
 
 
 def _squeeze(text: str) -> str:
-    return re.sub(r"\s+", "", text)
+    # A blank between two digits separates two numbers ("2 1/2", "3 4").
+    return re.sub(r"(?<!\d)\s+|\s+(?!\d)", "", text)

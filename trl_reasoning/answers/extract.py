@@ -117,11 +117,13 @@ def result_of_calculation(text: str) -> str | None:
     left, equals, right = text.strip().partition("=")
     if not equals or not right.strip() or "\n" in left or len(text) > MAX_VALUE_LENGTH:
         return None
+    left = clean(left)
     try:
-        is_calculation = has_operation(left) and rational(clean(left)) is not None
+        is_calculation = (has_operation(left) or "/" in left) and rational(left) is not None
+        is_number = rational(read_value(right.strip().rstrip(".*")).text) is not None
     except TooLargeError:
         return None
-    return right.strip() if is_calculation else None
+    return right.strip() if is_calculation and is_number else None
 
 
 def has_operation(text: str) -> bool:

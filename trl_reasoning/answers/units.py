@@ -45,6 +45,8 @@ _CANONICAL = {spelling: unit for unit, names in _SPELLINGS.items() for spelling 
 _NOT_UNIT_WORDS = """
     hundred thousand million billion trillion dozen half halves third thirds quarter quarters fourth fourths
     squared cubed factorial and or to by of times plus minus over divided less more fewer than not no if else
+    ten lakh crore gross score bn mil tenth hundredth thousandth fifth sixth seventh eighth ninth
+    doubled tripled twice thrice below above under short modulo wrong incorrect
     pi sqrt root sin cos tan log ln exp mod choose point negative approximately about around is are was equals
 """
 _NOT_UNITS = frozenset(_NOT_UNIT_WORDS.split())
@@ -62,7 +64,10 @@ _UNIT_TEXT = re.compile(r"[A-Za-z][A-Za-z\s./^{}\d()-]*\Z|[\u4e00-\u9fff]+\Z")
 
 def is_unit_text(text: str) -> bool:
     """Whether words that follow a number can be its unit: letters, without a word that changes the number."""
-    if _NOT_UNITS.intersection(re.findall(r"[a-z]+", text.lower())) or _NOT_UNITS_HAN.intersection(text):
+    words = re.findall(r"[a-z]+", text.lower())
+    if _NOT_UNITS.intersection([*words, *(word.removesuffix("s") for word in words)]):
+        return False
+    if _NOT_UNITS_HAN.intersection(text) or text.strip() in ("K", "M", "B"):  # 18K is 18 thousand, not 18 kelvin
         return False
     return _UNIT_TEXT.match(text.strip()) is not None
 

@@ -14,7 +14,8 @@ class HeldoutCallback(TrainerCallback):
         measure (`Callable[[], dict[str, float]]`):
             Samples with the live model and returns the metrics, without a prefix.
         every (`int`):
-            Steps between two measurements. Step 0 and the last step are always measured.
+            Steps between two measurements. Step 0 and the last of `max_steps` are measured, too; a run that a signal
+            or a time limit ends is not measured at its end.
     """
 
     def __init__(self, measure: Callable[[], dict[str, float]], every: int):

@@ -32,7 +32,8 @@ class InterruptCallback(TrainerCallback):
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        if self._any_process_was_told():
+        self.agree()
+        if self.signal_number is not None:
             control.should_save = True
             control.should_training_stop = True
 
@@ -57,15 +58,19 @@ class InterruptCallback(TrainerCallback):
             f"\n{name}: saving a checkpoint after this step, then stopping. Once more stops at once.", file=sys.stderr
         )
 
-    def _any_process_was_told(self) -> bool:
-        told = self.signal_number is not None
-        if torch.distributed.is_available() and torch.distributed.is_initialized():
-            flag = torch.tensor([int(told)], device=_collective_device())
-            torch.distributed.all_reduce(flag, op=torch.distributed.ReduceOp.MAX)
-            if flag.item() and not told:
-                self.signal_number = signal.SIGTERM
-            return bool(flag.item())
-        return told
+    def agree(self) -> None:
+        """Let every process know that one was told to stop: also after the last step."""
+        if any_process(self.signal_number is not None) and self.signal_number is None:
+            self.signal_number = signal.SIGTERM
+
+
+def any_process(flag: bool) -> bool:
+    """Whether the flag is set in any process; they all get the same answer, so that none leaves the loop alone."""
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return flag
+    shared = torch.tensor([int(flag)], device=_collective_device())
+    torch.distributed.all_reduce(shared, op=torch.distributed.ReduceOp.MAX)
+    return bool(shared.item())
 
 
 def _collective_device() -> torch.device:

@@ -5,13 +5,14 @@ from typing import Any
 
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
+from .interrupt import any_process
+
 
 class TimeLimitCallback(TrainerCallback):
     """
     Stops at the end of the first step after `max_seconds` of training, with a checkpoint.
 
-    Time spent before an interruption counts: it is kept in the trainer state's log history by way of `train_log.jsonl`
-    and handed in as `seconds_before`.
+    Time spent before an interruption counts (`run.json` keeps it); several processes stop at the same step.
 
     Args:
         max_seconds (`float`):
@@ -36,7 +37,7 @@ class TimeLimitCallback(TrainerCallback):
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        if self.seconds_before + time.monotonic() - self._start >= self.max_seconds:
+        if any_process(self.seconds_before + time.monotonic() - self._start >= self.max_seconds):
             self.reached = True
             control.should_save = True
             control.should_training_stop = True

@@ -1,5 +1,6 @@
 """Checks on the values of a recipe that need neither a file nor a device."""
 
+import math
 from typing import Any
 
 from ..data import ANSWER_FORMS, PROMPTS, DataError, parse_source
@@ -37,6 +38,24 @@ _POSITIVE = (
 )
 
 
+# key: (least, most, whether the ends themselves are excluded)
+_RANGES: dict[str, tuple[float, float, bool]] = {
+    "learning_rate": (0.0, math.inf, True),
+    "max_seconds": (0.0, math.inf, True),
+    "num_train_epochs": (0.0, math.inf, True),
+    "weight_decay": (0.0, math.inf, False),
+    "max_grad_norm": (0.0, math.inf, False),
+    "adam_beta1": (0.0, 1.0, False),
+    "adam_beta2": (0.0, 1.0, False),
+    "beta": (0.0, math.inf, False),
+    "epsilon": (0.0, math.inf, True),
+    "top_k": (0.0, math.inf, False),
+    "min_p": (0.0, 1.0, False),
+    "repetition_penalty": (0.0, math.inf, True),
+    "lora_dropout": (0.0, 1.0, False),
+}
+
+
 def check_recipe(recipe: Recipe) -> None:
     """
     Check what the values of a recipe say together: required keys, ranges, contradictions.
@@ -53,6 +72,7 @@ def check_recipe(recipe: Recipe) -> None:
         value = recipe.get(key)
         if value is not None and value < 1:
             raise RecipeError(key, f"expected at least 1, got {value}")
+    _check_ranges(recipe)
     _check_weights_format(recipe)
     if recipe.get("prompt_template") is not None:
         check_choice(recipe.values["prompt_template"], tuple(PROMPTS), "prompt_template")
@@ -66,6 +86,24 @@ def check_recipe(recipe: Recipe) -> None:
         make_rewards(recipe.values["reward_funcs"], recipe.get("reward_weights"))
         _check_sampling(recipe)
         _check_vllm(recipe)
+
+
+def _check_ranges(recipe: Recipe) -> None:
+    for key, (least, most, excluded) in _RANGES.items():
+        value = recipe.get(key)
+        if value is None:
+            continue
+        if not least <= value <= most or (excluded and value in (least, most)):
+            upper = "" if most == math.inf else f" and at most {most:g}"
+            raise RecipeError(key, f"expected {'more than' if excluded else 'at least'} {least:g}{upper}, got {value}")
+    if recipe.get("max_steps") is not None and recipe.values["max_steps"] != -1 and recipe.values["max_steps"] < 1:
+        raise RecipeError(
+            "max_steps", f"expected at least 1, or -1 for whole epochs, got {recipe.values['max_steps']}"
+        )
+    if recipe.get("save_only_model"):
+        raise RecipeError("save_only_model", "such checkpoints cannot be resumed from; remove the key")
+    if recipe.spec.kind == "policy" and recipe.values.get("max_completion_length", 1) is None:
+        raise RecipeError("max_completion_length", "expected a number of tokens, got null")
 
 
 def check_heldout(heldout: dict[str, Any]) -> dict[str, Any]:

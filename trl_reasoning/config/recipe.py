@@ -113,8 +113,10 @@ def read_mapping(path: Path) -> dict[str, Any]:
     """Read a YAML file whose top level is a mapping; a key that is written twice is an error."""
     try:
         values = yaml.load(path.read_text(encoding="utf-8"), Loader=_StrictLoader)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise RecipeError(None, f"not valid YAML: {error}", path=path) from error
+    except RecursionError as error:
+        raise RecipeError(None, "an anchor refers to itself", path=path) from error
     if not isinstance(values, dict):
         found = {list: "a list", type(None): "nothing"}.get(type(values), repr(values))
         raise RecipeError(None, f"a recipe is a mapping of `key: value` lines, found {found}", path=path)
@@ -145,7 +147,11 @@ class _StrictLoader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[Any] = set()
         for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                continue
             key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, Hashable):
+                raise RecipeError(None, f"a key in line {key_node.start_mark.line + 1} is not a name")
             if key in seen:
                 raise RecipeError(str(key), f"written twice, the second time in line {key_node.start_mark.line + 1}")
             seen.add(key)

@@ -105,7 +105,7 @@ class Pipeline:
         output_dir (`str`):
             Where to write unless the command says otherwise.
         seed (`int`, *optional*):
-            Seed of every stage.
+            Seed of every stage that names none of its own.
         variables (`dict[str, Any]`):
             Values for `${variables.NAME}` in the settings of stages.
         report (`dict[str, str]`):
@@ -139,17 +139,17 @@ class Pipeline:
             }
             for other in self.stages
         }
-        tree = OmegaConf.create(
-            {
-                "name": self.name,
-                "output_dir": str(root),
-                "seed": self.seed,
-                "variables": self.variables,
-                "stages": folders,
-                "settings": stage.settings,
-            }
-        )
         try:
+            tree = OmegaConf.create(
+                {
+                    "name": self.name,
+                    "output_dir": str(root),
+                    "seed": self.seed,
+                    "variables": self.variables,
+                    "stages": folders,
+                    "settings": stage.settings,
+                }
+            )
             settings: Any = OmegaConf.to_container(tree.settings, resolve=True)
         except OmegaConfBaseException as error:
             key = f"stages.{stage.name}.with"
@@ -159,7 +159,7 @@ class Pipeline:
         if stage.of:
             settings["model"] = folders[stage.of]["model"]
         if self.seed is not None and KINDS[stage.kind].is_seeded:
-            settings["seed"] = self.seed
+            settings.setdefault("seed", self.seed)
         return settings
 
     def fingerprint(self, stage: Stage, earlier: dict[str, str]) -> str:

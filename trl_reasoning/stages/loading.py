@@ -87,6 +87,9 @@ def _read_pipeline(document: dict[str, Any], file: Path, overrides: Sequence[str
     seed = document.get("seed") if seed is None else seed
     if seed is not None:
         _check_type(seed, int, "seed", "a whole number")
+    for key in ("name", "output_dir"):
+        if key in document:
+            _check_type(document[key], str, key, "text")
     name = str(document.get("name", file.stem))
     entries = enumerate(document["stages"])
     pipeline = Pipeline(
@@ -110,7 +113,7 @@ def _read_stage(entry: Any, index: int, defaults: dict[str, Any], base_dir: Path
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise RecipeError(f"{where}.name", f"expected small letters, digits and _, got {name!r}")
     where = f"stages.{name}"
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise RecipeError(f"{where}.kind", f"got {kind!r}; known: {', '.join(KINDS)}.{did_you_mean(str(kind), KINDS)}")
     for key, wanted in _KEYS_OF_ONE_KIND.items():
         if key in entry and kind != wanted:
@@ -120,8 +123,13 @@ def _read_stage(entry: Any, index: int, defaults: dict[str, Any], base_dir: Path
     if role not in roles:
         hint = did_you_mean(str(role), roles)
         raise RecipeError(f"{where}.role", f"got {role!r}; expected one of {', '.join(roles)}.{hint}")
-    settings = entry.get("with") or {}
+    settings = entry.get("with", {})
     _check_type(settings, dict, f"{where}.with", "a mapping of recipe keys")
+    for key in ("recipe", "of", "time_limit_of", "accelerate"):
+        if entry.get(key) is not None:
+            _check_type(entry[key], str, f"{where}.{key}", "text")
+    for key in settings:
+        _check_type(key, str, f"{where}.with", "keys that are text")
     recipe = entry.get("recipe")
     if recipe is None and kind == "train":
         raise RecipeError(f"{where}.recipe", "missing; a training stage needs a recipe file")
@@ -130,6 +138,8 @@ def _read_stage(entry: Any, index: int, defaults: dict[str, Any], base_dir: Path
     processes = entry.get("num_processes")
     if processes is not None:
         _check_type(processes, int, f"{where}.num_processes", "a whole number")
+        if processes < 1:
+            raise RecipeError(f"{where}.num_processes", f"expected at least 1, got {processes}")
     return Stage(
         name=name,
         kind=kind,

@@ -15,6 +15,10 @@ _FIXED = {
     "scale_rewards": ("none", "advantages are not divided by the group's standard deviation"),
     "beta": (0.0, "there is no KL term"),
     "importance_sampling_level": ("token", "the ratio is taken per token"),
+    "top_entropy_quantile": (1.0, "every token takes part in the loss"),
+    "delta": (None, "the ratio is clipped as in PPO"),
+    "off_policy_mask_threshold": (None, "no sequence is masked out"),
+    "sync_ref_model": (False, "there is no reference model"),
     "multi_objective_aggregation": ("sum_then_normalize", "rewards are not normalised by their spread"),
 }
 

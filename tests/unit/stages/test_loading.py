@@ -78,6 +78,13 @@ def test_overrides_change_settings_and_variables(write):
         ("5.0e-5}", "5.0e-5, x: '${stages.base.model}'}", "stages.rl.with", ["has no 'model'"]),
         ("5.0e-5}", "5.0e-5, x: '${stages.base}'}", "stages.rl.with", ["has no None"]),
         ("5.0e-5}", "5.0e-5, x: '${stages[base].model}'}", "stages.rl.with", ["is unknown"]),
+        ("kind: train, role: rl", "kind: [train], role: rl", "stages.rl.kind", ["['train']"]),
+        ("recipe: rl.yaml, with", "recipe: 3, with", "stages.rl.recipe", ["text"]),
+        ("of: rl,", "of: [rl],", "stages.rl_eval.of", ["text"]),
+        ("{learning_rate: 5.0e-5}", "{3: 4}", "stages.rl.with", ["text"]),
+        ("{learning_rate: 5.0e-5}", "[]", "stages.rl.with", ["a mapping"]),
+        ("time_limit_of: rl", "num_processes: 0", "stages.control.num_processes", ["at least 1"]),
+        ("name: tiny", "name: [tiny]", "name", ["text"]),
         ("of: rl, with", "of: rl, accelerate: cpu, with", "stages.rl_eval.accelerate", ["'train'"]),
     ],
 )
