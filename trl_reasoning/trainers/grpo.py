@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from trl import GRPOConfig, GRPOTrainer
 
+from ._checkpointing import settle_activation_checkpointing
 from ._quantized import QuantizedBase
 from ._rollout_state import ResumableRollouts
 from ._saving import AdapterOnlySaving
@@ -49,6 +50,7 @@ class ReasoningGRPOConfig(GRPOConfig):
     )
 
     def __post_init__(self) -> None:
+        settle_activation_checkpointing(self)
         super().__post_init__()
         if self.loss_type not in LOSS_TYPES:
             raise ValueError(f"loss_type: expected one of {list(LOSS_TYPES)}, got {self.loss_type!r}")

@@ -5,6 +5,7 @@ from typing import Any
 
 from trl import SFTConfig, SFTTrainer
 
+from ._checkpointing import settle_activation_checkpointing
 from ._quantized import QuantizedBase
 from ._saving import AdapterOnlySaving
 
@@ -33,6 +34,10 @@ class ReasoningSFTConfig(SFTConfig):
         default=None,
         metadata={"help": "Stop after this many seconds of training, at the end of a step."},
     )
+
+    def __post_init__(self) -> None:
+        settle_activation_checkpointing(self)
+        super().__post_init__()
 
 
 class ReasoningSFTTrainer(QuantizedBase, AdapterOnlySaving, SFTTrainer):
