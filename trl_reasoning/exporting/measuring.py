@@ -36,11 +36,14 @@ class Difference:
             Largest absolute difference.
         kl (`float`):
             KL(reference, other) of the next-token distributions, in nats, mean over the positions.
+        scale (`float`, *optional*, defaults to `0.0`):
+            Largest absolute logit of the reference; rounding errors grow with it.
     """
 
     mean: float
     max: float
     kl: float
+    scale: float = 0.0
 
     def __str__(self) -> str:
         return f"logit difference mean {self.mean:.2g}, max {self.max:.2g}; KL {self.kl:.2g} nats a token"
@@ -122,4 +125,5 @@ def compare(reference: "Sequence[torch.Tensor]", other: "Sequence[torch.Tensor]"
     q = torch.cat([logits.double().log_softmax(-1) for logits in other])  # (T, V)
     gap = torch.cat([(left - right).abs() for left, right in zip(reference, other, strict=True)])  # (T, V)
     kl = (p.exp() * (p - q)).sum(-1).mean()
-    return Difference(gap.mean().item(), gap.max().item(), kl.item())
+    scale = max(logits.abs().max().item() for logits in reference)
+    return Difference(gap.mean().item(), gap.max().item(), kl.item(), scale)

@@ -27,6 +27,9 @@ _KNOWN_WARNINGS = (
     ("Input and output embeddings are no longer tied", UserWarning),
 )
 
+# Float32 rounding through tens of layers, relative to the largest logit: merges of SmolLM2-135M differ by 1e-4 to 2e-4.
+_FLOAT32_ROUNDING = 1e-5
+
 
 def merge(
     model: str,
@@ -65,7 +68,8 @@ def merge(
         check (`bool`, *optional*, defaults to `True`):
             Whether to compare logits.
         tolerance (`float`, *optional*, defaults to `1e-4`):
-            Largest allowed difference of a logit between what was trained and the merged model, both in float32.
+            Largest allowed difference of a logit between what was trained and the merged model, both in float32; where
+            logits are large, 1e-5 of the largest.
 
     Returns:
         [`Exported`]
@@ -189,9 +193,10 @@ def _unload(model: Any, notes: list[str]) -> Any:
 def _refuse_unequal(exported: Exported, tolerance: float) -> None:
     difference = exported.differences["merge"]
     # Also refuses NaN, which compares as false.
-    if not difference.max <= tolerance:
+    allowed = max(tolerance, _FLOAT32_ROUNDING * difference.scale)
+    if not difference.max <= allowed:
         raise ExportError(
-            f"the merged model is not what was trained: {difference}; allowed is {tolerance:g}. `--tolerance` allows "
+            f"the merged model is not what was trained: {difference}; allowed is {allowed:.2g}. `--tolerance` allows "
             "more (a rounding error grows with the size of the logits), `--no_check` leaves the comparison out"
         )
 
