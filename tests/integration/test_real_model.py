@@ -145,7 +145,8 @@ def test_a_4_bit_adapter_is_exact_in_the_dequantized_base_and_measured_in_the_or
     )
     assert "merged against the 4-bit base plus adapter, in float32" in exact
     record = json.loads((tmp_path / "exact" / "export.json").read_text())
-    assert record["differences"]["merge"]["max"] < 1e-4
+    # 1e-5 of SmolLM2's largest logit, about 30: what is left is float32 rounding.
+    assert record["differences"]["merge"]["max"] < 3e-4
     shown = command("export", "--model", str(four_bit.folder), "--output_dir", str(tmp_path / "near"))
     assert "saved model against the 4-bit base plus adapter that was trained: logit difference mean" in shown
     difference = json.loads((tmp_path / "near" / "export.json").read_text())["differences"]["four_bit"]

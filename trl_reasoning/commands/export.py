@@ -45,7 +45,7 @@ class ExportSettings:
     quantized_dtype: Literal["auto", "bfloat16", "float16", "float32"] = "bfloat16"
     device: str | None = None
     check: bool = True
-    tolerance: float = 1e-4
+    tolerance: float | None = None
     restart: bool = False
 
 
@@ -62,7 +62,7 @@ HELP: dict[str, str] = {
     "quantized_dtype": "with load_in_4bit: `dtype` of the training recipe",
     "device": "cpu, cuda, ...; the first accelerator where there is one",
     "check": "compare logits before saving; on unless --no_check",
-    "tolerance": "largest logit difference between what was trained and the merged model, in float32",
+    "tolerance": "largest logit difference to what was trained, in float32 (default 1e-4, or 1e-5 of the largest logit)",
     "restart": "write into a folder that holds something else, too",
 }
 _QUANTIZATION_KEYS = ("bnb_4bit_quant_type", "use_bnb_nested_quant", "quantized_dtype")
@@ -125,6 +125,6 @@ def _checked(settings: ExportSettings) -> ExportSettings:
             raise RecipeError(
                 key, "not together with `gguf_file`; convert the file first, then merge into that folder"
             )
-    if settings.tolerance <= 0:
+    if settings.tolerance is not None and settings.tolerance <= 0:
         raise RecipeError("tolerance", f"expected a number above 0, got {settings.tolerance}")
     return settings

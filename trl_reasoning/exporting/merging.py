@@ -27,7 +27,7 @@ _KNOWN_WARNINGS = (
     ("Input and output embeddings are no longer tied", UserWarning),
 )
 
-# Float32 rounding through tens of layers, relative to the largest logit: merges of SmolLM2-135M differ by 1e-4 to 2e-4.
+# Float32 rounding, relative to the largest logit: merges of SmolLM2-135M differ by 1e-4 to 2e-4.
 _FLOAT32_ROUNDING = 1e-5
 
 
@@ -40,7 +40,7 @@ def merge(
     dtype: str = "auto",
     device: str | None = None,
     check: bool = True,
-    tolerance: float = 1e-4,
+    tolerance: float | None = None,
 ) -> Exported:
     r"""
     Merge a LoRA adapter into its base: $W + \frac{\alpha}{r} B A$ in float32, then rounded to the saved format.
@@ -67,9 +67,9 @@ def merge(
             float32.
         check (`bool`, *optional*, defaults to `True`):
             Whether to compare logits.
-        tolerance (`float`, *optional*, defaults to `1e-4`):
-            Largest allowed difference of a logit between what was trained and the merged model, both in float32; where
-            logits are large, 1e-5 of the largest.
+        tolerance (`float`, *optional*):
+            Largest allowed difference of a logit between what was trained and the merged model, both in float32. By
+            default 1e-4, or 1e-5 of the largest logit where that is more.
 
     Returns:
         [`Exported`]
@@ -132,7 +132,7 @@ def _build(
     device: str,
     target: Any,
     sequences: list[list[int]],
-    tolerance: float,
+    tolerance: float | None,
 ) -> None:
     """Fill in the model and the differences; one model at a time is in memory."""
     import torch
@@ -190,10 +190,10 @@ def _unload(model: Any, notes: list[str]) -> Any:
     return merged.eval()
 
 
-def _refuse_unequal(exported: Exported, tolerance: float) -> None:
+def _refuse_unequal(exported: Exported, tolerance: float | None) -> None:
     difference = exported.differences["merge"]
     # Also refuses NaN, which compares as false.
-    allowed = max(tolerance, _FLOAT32_ROUNDING * difference.scale)
+    allowed = max(1e-4, _FLOAT32_ROUNDING * difference.scale) if tolerance is None else tolerance
     if not difference.max <= allowed:
         raise ExportError(
             f"the merged model is not what was trained: {difference}; allowed is {allowed:.2g}. `--tolerance` allows "
