@@ -62,7 +62,7 @@ HELP: dict[str, str] = {
     "quantized_dtype": "with load_in_4bit: `dtype` of the training recipe",
     "device": "cpu, cuda, ...; the first accelerator where there is one",
     "check": "compare logits before saving; on unless --no_check",
-    "tolerance": "largest logit difference to what was trained, in float32 (default 1e-4, or 1e-5 of the largest logit)",
+    "tolerance": "largest logit difference to what was trained (default 1e-4, or 1e-5 of the largest logit)",
     "restart": "write into a folder that holds something else, too",
 }
 _QUANTIZATION_KEYS = ("bnb_4bit_quant_type", "use_bnb_nested_quant", "quantized_dtype")
