@@ -36,7 +36,9 @@ class HeldoutCallback(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
         if state.global_step % self.every == 0 or state.global_step >= state.max_steps:
+            should_log = control.should_log
             self._log(state)
+            control.should_log = should_log  # a log of ours would count as the step's own
 
     def _log(self, state: TrainerState) -> None:
         if self._measured == state.global_step:

@@ -87,7 +87,10 @@ def test_heldout_is_measured_at_the_start_every_so_often_and_at_the_end():
     callback.on_train_begin(None, state(0), None)
     for step in range(1, 11):
         before = len(logged)
-        callback.on_step_end(None, state(step), None)
+        control = SimpleNamespace(should_log=True)
+        callback.trainer.log = lambda row, c=control: (logged.append(row), setattr(c, "should_log", False))
+        callback.on_step_end(None, state(step), control)
+        assert control.should_log  # the step's own log is still to come
         steps += [step] * (len(logged) - before)
     assert steps == [4, 8, 10]
     assert logged == [{"heldout/accuracy": 0.5}] * 4
