@@ -132,7 +132,8 @@ def test_heldout_needs_whole_weights(environ: dict, load) -> None:
         check_environment(recipe, environ=environ)
 
 
-def test_accelerate_command(tmp_path: Path, load) -> None:
+def test_accelerate_command(tmp_path: Path, load, monkeypatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # a user's own number of threads is left alone
     command = accelerate_command("cpu_2")
     assert command == [
         sys.executable,
@@ -144,6 +145,10 @@ def test_accelerate_command(tmp_path: Path, load) -> None:
     assert accelerate_command("ddp", num_processes=4)[-2:] == ["--num_processes", "4"]
     with pytest.raises(RecipeError, match="Did you mean `fsdp2`"):
         accelerate_command("fsdp")
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    monkeypatch.setattr("trl_reasoning.config.environment._cores", lambda: 6)
+    assert accelerate_command("cpu_2")[-2:] == ["--num_cpu_threads_per_process", "3"]
+    assert accelerate_command("cpu_2", num_processes=12)[-2:] == ["--num_cpu_threads_per_process", "1"]
     recipe = load()
     recipe.values["num_generations"] = 8
     accelerate_command("cpu_2", recipe=recipe)  # 4 x 1 x 2 processes
