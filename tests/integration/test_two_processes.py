@@ -40,6 +40,17 @@ def test_policy_has_the_same_losses_and_gradients_on_fixed_rollouts(tmp_path):
     assert max(max(step) for step in one["gradients"]) > 1e-3
 
 
+@pytest.mark.parametrize("rewards", ["", "_uneven"])
+def test_policy_takes_trls_steps_in_two_processes(tmp_path, rewards):
+    """The packed update against TRL's: with `uneven` rewards, one process has fewer rows with a gradient, or none."""
+    ours, theirs = run(f"fixed{rewards}", 2, tmp_path), run(f"trl{rewards}", 2, tmp_path)
+    assert ours["losses"] == pytest.approx(theirs["losses"], abs=1e-6)
+    for our_step, their_step in zip(ours["gradients"], theirs["gradients"], strict=True):
+        assert our_step == pytest.approx(their_step, rel=1e-4, abs=1e-6)
+    assert max(theirs["gradients"][0]) > 1e-3
+    assert max(theirs["gradients"][1]) == 0.0 if rewards else max(theirs["gradients"][1]) > 1e-3
+
+
 def test_policy_sees_the_same_prompts_when_sampling(tmp_path):
     one, two = run("sampled", 1, tmp_path), run("sampled", 2, tmp_path)
     (alone,) = one["prompts"]
