@@ -5,6 +5,7 @@ The names below load on first use, so that `import trl_reasoning` and `trl-reaso
 torch nor trl.
 """
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
     from .trainers import (
         DrGRPOConfig,
         DrGRPOTrainer,
+        GRPOPSConfig,
+        GRPOPSTrainer,
+        KimiConfig,
+        KimiTrainer,
+        OnlineRFTConfig,
+        OnlineRFTTrainer,
+        PPOConfig,
+        PPOTrainer,
         ReasoningGRPOConfig,
         ReasoningGRPOTrainer,
         ReasoningSFTConfig,
@@ -30,6 +39,14 @@ if TYPE_CHECKING:
 _MODULE_OF = {
     "DrGRPOConfig": "trainers",
     "DrGRPOTrainer": "trainers",
+    "GRPOPSConfig": "trainers",
+    "GRPOPSTrainer": "trainers",
+    "KimiConfig": "trainers",
+    "KimiTrainer": "trainers",
+    "OnlineRFTConfig": "trainers",
+    "OnlineRFTTrainer": "trainers",
+    "PPOConfig": "trainers",
+    "PPOTrainer": "trainers",
     "ReasoningGRPOConfig": "trainers",
     "ReasoningGRPOTrainer": "trainers",
     "ReasoningSFTConfig": "trainers",
@@ -48,6 +65,14 @@ _MODULE_OF = {
 __all__ = [
     "DrGRPOConfig",
     "DrGRPOTrainer",
+    "GRPOPSConfig",
+    "GRPOPSTrainer",
+    "KimiConfig",
+    "KimiTrainer",
+    "OnlineRFTConfig",
+    "OnlineRFTTrainer",
+    "PPOConfig",
+    "PPOTrainer",
     "ReasoningGRPOConfig",
     "ReasoningGRPOTrainer",
     "ReasoningSFTConfig",
@@ -63,6 +88,10 @@ __all__ = [
     "split_thought",
     "verify",
 ]
+
+
+# transformers, trl and peft import bitsandbytes, which warns on many CPUs of a kernel that only 4-bit weights miss.
+logging.getLogger("bitsandbytes.backends.cpu.ops").setLevel(logging.ERROR)
 
 
 def __getattr__(name: str) -> Any:

@@ -94,6 +94,43 @@ def split_thought(text: str, *, opened: bool = False) -> Thought:
     return Thought(thought=thought.strip(), answer=answer, valid=starts_right and closes == 1 and answer != "")
 
 
+def thought_span(text: str, *, opened: bool = False) -> tuple[int, int] | None:
+    """
+    Where the thought of a completion stands, by the rule of [`split_thought`].
+
+    Args:
+        text (`str`):
+            Completion, with think tags kept.
+        opened (`bool`, *optional*, defaults to `False`):
+            Whether the prompt already ended inside the thought.
+
+    Returns:
+        `tuple[int, int]` or `None`: first character and the one after the last, without tags, blanks around it
+        included; `None` where there is no thought. A thought that never closes goes to the end of the text.
+
+    Example:
+    ```python
+    >>> text = "<think>9-5 is 4.</think>4"
+    >>> start, end = thought_span(text)
+    >>> text[start:end]
+    '9-5 is 4.'
+
+    ```
+    """
+    head, closed, _ = text.partition(THINK_CLOSE)
+    begin = head.find(THINK_OPEN)
+    if opened:
+        # A tag that the prompt wrote already and the completion repeats is no part of the thought.
+        start = begin + len(THINK_OPEN) if begin >= 0 and not head[:begin].strip() else 0
+    elif begin >= 0:
+        start = begin + len(THINK_OPEN)
+    elif closed:
+        start = 0
+    else:
+        return None
+    return start, len(head)
+
+
 def prompt_opens_thought(rendered_prompt: str) -> bool:
     """
     Say whether a rendered prompt (generation prompt included) ends inside an open thought.

@@ -144,6 +144,10 @@ def _build_trainer(prepared: "Prepared", output: Path, seconds_before: float) ->
     }
     if prepared.recipe.spec.kind == "policy":
         kwargs["reward_funcs"] = prepared.reward_funcs
+    if prepared.step_reward is not None:
+        kwargs["step_reward"] = prepared.step_reward
+    if prepared.ptx_dataset is not None:
+        kwargs["ptx_dataset"] = prepared.ptx_dataset
     trainer = prepared.recipe.spec.trainer_class()(**kwargs)
     for replaced in (ProgressCallback, PrinterCallback):
         trainer.remove_callback(replaced)

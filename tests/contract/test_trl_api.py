@@ -52,6 +52,7 @@ SIGNATURES = {
     (GRPOTrainer, "_get_train_sampler"): ["dataset"],
     (GRPOTrainer, "_prepare_inputs"): ["generation_batch"],
     (GRPOTrainer, "_save_checkpoint"): ["model", "trial"],
+    (GRPOTrainer, "_set_signature_columns_if_needed"): [],
     (GRPOTrainer, "get_high_entropy_mask"): ["entropies", "mask", "threshold"],
     (GRPOTrainer, "get_off_policy_mask"): [
         "per_token_logps",
@@ -62,8 +63,10 @@ SIGNATURES = {
     (GRPOTrainer, "log"): ["logs", "start_time"],
     (GRPOTrainer, "training_step"): ["model", "inputs", "num_items_in_batch"],
     (SFTTrainer, "compute_loss"): ["model", "inputs", "return_outputs", "num_items_in_batch"],
+    (Trainer, "_load_from_checkpoint"): ["resume_from_checkpoint", "model"],
     (Trainer, "_load_optimizer_and_scheduler"): ["checkpoint"],
     (Trainer, "_save"): ["output_dir", "state_dict"],
+    (Trainer, "create_optimizer"): ["model"],
     (Trainer, "_save_rng_state"): ["output_dir"],
     (Trainer, "training_step"): ["model", "inputs", "num_items_in_batch"],
     (RepeatSampler, "__init__"): ["data_source", "mini_repeat_count", "batch_size", "repeat_count", "shuffle", "seed"],
@@ -76,7 +79,9 @@ ATTRIBUTES = {
     "_entropy_window_stats": lambda value: value is None,
     "_is_vlm": lambda value: value is False,
     "_last_world_entropy": lambda value: value == float("inf"),
+    "_logs": lambda value: [len(column) for column in value["rewards"].values()] == [8],  # rows, gathered
     "_metrics": lambda value: set(value) == {"train", "eval"},
+    "_signature_columns": lambda value: value is None,  # set only with `remove_unused_columns`
     "_step": lambda value: value == 2,  # micro-steps
     "_tokenizer": lambda value: value.pad_token_id is not None,
     "aux_loss_enabled": lambda value: value is False,
@@ -86,6 +91,11 @@ ATTRIBUTES = {
     "eos_token_ids": lambda value: all(isinstance(token, int) for token in value),
     "loss_is_scaled_for_ga": lambda value: value is True,
     "mask_truncated_completions": lambda value: value is False,
+    "num_generations_eval": lambda value: value == 4,
+    "reward_func_names": lambda value: value == ["length_reward"],
+    "reward_funcs": lambda value: [function.__name__ for function in value] == ["length_reward"],
+    "reward_weights": lambda value: value.tolist() == [1.0],
+    "train_dataset": lambda value: len(value) > 0,
     "use_vllm": lambda value: value is False,
 }
 SAMPLER_ATTRIBUTES = {
@@ -120,7 +130,9 @@ INNER_IMPORTS = {
     ("trl.models.utils", "disable_gradient_checkpointing"),
     ("trl.trainer.model_config", "ModelConfig"),
     ("trl.trainer.utils", "RepeatSampler"),
+    ("trl.trainer.utils", "add_fused_lm_head"),
     ("trl.trainer.utils", "create_model_from_path"),
+    ("trl.trainer.utils", "disable_dropout_in_model"),
     ("trl.trainer.utils", "get_peft_config"),
     ("trl.trainer.utils", "get_quantization_config"),
 }
@@ -139,6 +151,14 @@ def test_the_generated_single_turn_is_two_values_for_text():
     """Our stop strings trim both; a third value would be left as it was."""
     source = inspect.getsource(GRPOTrainer._generate_single_turn)
     assert "return completion_ids, logprobs" in source
+
+
+def test_the_check_of_the_group_size_is_what_ppo_gets_around():
+    """Our PPO lets one completion a prompt through by showing the check another number, which only it reads."""
+    source = inspect.getsource(GRPOConfig.__post_init__)
+    assert source.count("self.num_generations < 2") == 1
+    assert "self.num_generations =" not in source
+    assert source.count("self.generation_batch_size % self.num_generations") == 1
 
 
 @pytest.fixture(scope="module")

@@ -71,6 +71,7 @@ def test_sample_writes_verdicts(tmp_path, capsys):
         (["--prompt_template", "r1zero"], "Did you mean `r1_zero`?"),
         (["--task_params.operand", "3"], "has no 'operand'; did you mean 'operands'?"),
         (["--task_adapter", "gsm8"], "did you mean 'gsm8k'?"),
+        (["--task", "{path: builtin:chain, from_step: 3}"], "`from_step` is for rows that are trained on"),
         (["--dtype", "bf16"], "dtype: 'bf16' is not one of: auto, float32, bfloat16, float16."),
         (["--stop_strings", "</answer>"], "Write `stop_strings: [</answer>]`."),
         (["no_such.yaml"], "no file and no shipped recipe 'no_such.yaml'"),

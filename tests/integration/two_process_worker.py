@@ -6,6 +6,7 @@ import sys
 import torch
 from accelerate import PartialState
 from transformers import TrainerCallback
+from trl import GRPOConfig, GRPOTrainer
 
 from trl_reasoning.builtin import make_chain_dataset, resolve_model
 from trl_reasoning.trainers import DrGRPOConfig, DrGRPOTrainer, ReasoningSFTConfig, ReasoningSFTTrainer
@@ -51,12 +52,23 @@ def sft(folder: str) -> dict:
     return {"losses": [log["loss"] for log in trainer.state.log_history if "loss" in log]}
 
 
-def policy(folder: str, sampled: bool) -> dict:
-    """Dr. GRPO on completions that depend on the prompt and the place in its group alone, or on sampled ones."""
+def policy(folder: str, what: str) -> dict:
+    """
+    Dr. GRPO, ours or TRL's, on completions that depend on the prompt and the place in its group alone, or on sampled
+    ones. In `uneven` runs, groups lack a spread of rewards, so that processes differ in what they have to pass.
+    """
     seen = []
 
     def reward(prompts, completion_ids, **kwargs):
         seen.extend(prompt[-1]["content"] for prompt in prompts)
+        if "uneven" in what:
+            # The first group of each four rows of one process, and in the second step every group.
+            flat = kwargs["trainer_state"].global_step == 1
+            is_first = PartialState().process_index == 0
+            return [
+                1.0 if flat or (is_first and row < 4) else float(sum(ids) % 7)
+                for row, ids in enumerate(completion_ids)
+            ]
         return [float(sum(ids) % 7) for ids in completion_ids]
 
     def rollout(prompts, trainer):
@@ -64,18 +76,24 @@ def policy(folder: str, sampled: bool) -> dict:
         prompt_ids = [tokenizer.apply_chat_template(p, add_generation_prompt=True)["input_ids"] for p in prompts]
         # A place in the group of four; both layouts keep a group's rows in order.
         completions = [
-            tokenizer(f"<think></think>{(index % 4) * 3 + 1}<|end|>")["input_ids"] for index in range(len(prompts))
+            tokenizer(f"<think></think>{10 ** (index % 4) * 3 + 1}<|end|>")["input_ids"]
+            for index in range(len(prompts))
         ]
         return {"prompt_ids": prompt_ids, "completion_ids": completions, "logprobs": None}
 
     norms = GradientNorms()
-    config = DrGRPOConfig(**settings(folder), num_generations=4, max_completion_length=16)
-    trainer = DrGRPOTrainer(
+    shared = {**settings(folder), "num_generations": 4, "max_completion_length": 16, "num_iterations": 1}
+    if what.startswith("trl"):
+        trainer_class: type = GRPOTrainer
+        config = GRPOConfig(**shared, loss_type="dr_grpo", scale_rewards="none", beta=0.0)
+    else:
+        trainer_class, config = DrGRPOTrainer, DrGRPOConfig(**shared, zero_truncated_reward=False)
+    trainer = trainer_class(
         model=resolve_model("builtin:tiny"),
         args=config,
         reward_funcs=[reward],
         train_dataset=make_chain_dataset(size=64, operands=(2, 5)),
-        rollout_func=None if sampled else rollout,
+        rollout_func=None if what == "sampled" else rollout,
         callbacks=[norms],
     )
     trainer.train()
@@ -94,7 +112,7 @@ def policy(folder: str, sampled: bool) -> dict:
 
 if __name__ == "__main__":
     what, folder, out = sys.argv[1:]
-    result = sft(folder) if what == "sft" else policy(folder, sampled=what == "sampled")
+    result = sft(folder) if what == "sft" else policy(folder, what)
     if PartialState().is_main_process:
         with open(out, "w") as file:
             json.dump({**result, "processes": PartialState().num_processes}, file)

@@ -67,6 +67,21 @@ def test_hub_parts_are_not_checked_but_all_else_is(tmp_path: Path, capsys: pytes
         assert words in capsys.readouterr().out
 
 
+def test_recipes_of_export_are_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "export.yaml"
+    path.write_text("kind: export\nmodel: some/run\noutput_dir: out\ndtype: float16\n")
+    assert main(["recipes", "check", str(path)]) == 0
+    assert f"ok      {path}: export" in capsys.readouterr().out
+    for change, words in (
+        ("dtpye: float16", "Did you mean `dtype`"),
+        ("tolerance: -1", "tolerance: expected a number above 0"),
+        ("bnb_4bit_quant_type: fp4", "bnb_4bit_quant_type: is for `load_in_4bit: true`"),
+    ):
+        path.write_text(f"kind: export\nmodel: some/run\noutput_dir: out\n{change}\n")
+        assert main(["recipes", "check", str(path)]) == 1
+        assert words in capsys.readouterr().out
+
+
 def test_kinds_of_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = {
         "accelerate.yaml": "distributed_type: 'NO'\nnum_procs: 1\n",
@@ -78,7 +93,7 @@ def test_kinds_of_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         (tmp_path / name).write_text(text)
     assert main(["recipes", "check", str(tmp_path)]) == 1
     lines = capsys.readouterr().out.splitlines()
-    for line, words in zip(lines, ("num_procs", "evaluate, sample", "mapping", "method"), strict=False):
+    for line, words in zip(lines, ("num_procs", "evaluate, sample, export", "mapping", "method"), strict=False):
         assert line.startswith("FAILED")
         assert words in line
     assert lines[-1] == "4 recipes checked, 4 failed"

@@ -57,7 +57,6 @@ def test_a_cut_batch_is_scored_zero_in_a_real_step(make, common):
         ("top_entropy_quantile", 0.2),
         ("delta", 2.0),
         ("off_policy_mask_threshold", 0.5),
-        ("sync_ref_model", True),
     ],
 )
 def test_contradictions_are_refused_by_name(common, key, value):

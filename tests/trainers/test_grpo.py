@@ -26,6 +26,30 @@ def test_advantages_are_scaled_by_the_sample_deviation(make, chain, common):
     assert batch["advantages"].tolist() == pytest.approx([0.865875, -0.865875, -0.865875, 0.865875], abs=1e-6)
 
 
+@pytest.mark.parametrize(("loss_type", "expected"), [("grpo", False), ("vespo", True)])
+def test_a_completion_that_the_sampler_correction_masks(make, common, loss_type, expected):
+    """The correction is a factor of the loss, but VESPO has it inside its weight, which does not become 0."""
+    trainer = make(
+        ReasoningGRPOTrainer, ReasoningGRPOConfig(**common, num_generations=2, beta=0.0, loss_type=loss_type)
+    )
+    batch = {"completion_mask": torch.ones(2, 3), "advantages": torch.tensor([1.0, -1.0])}
+    batch["importance_sampling_ratio"] = torch.tensor([[1.0], [0.0]])
+    assert trainer.has_gradient(batch).tolist() == [True, expected]
+
+
+def test_passes_that_fill_up_stay_out_of_the_entropy_that_steers(make, common):
+    config = ReasoningGRPOConfig(
+        **common, num_generations=2, beta=0.0, use_adaptive_entropy=True, entropy_target=0.5, entropy_coef=0.01
+    )
+    trainer = make(ReasoningGRPOTrainer, config)
+    trainer.model.train()
+    trainer.current_gradient_accumulation_steps = 1
+    entropies, mask = torch.full((2, 3), 0.7), torch.ones(2, 3)
+    for is_filler in (True, False):
+        trainer._entropy_bonus({"is_filler": is_filler}, entropies, mask, None)
+    assert trainer._entropy_window_stats.tolist() == pytest.approx([4.2, 6.0])
+
+
 def test_defaults_are_the_papers(common):
     config = ReasoningGRPOConfig(**common)
     assert (config.loss_type, config.beta, config.scale_rewards) == ("grpo", 0.04, "group")
@@ -41,6 +65,7 @@ def test_metrics_and_losses_are_the_parents(make, common):
         trainer = make(trainer_class, config)  # sets the seed, so it is made right before it trains
         trainer.train()
         logs.append(trainer.state.log_history)
-    assert [set(log) for log in logs[0]] == [set(log) for log in logs[1]]
+    own = {"update/rows_left_out", "update/padding", "update/tokens"}
+    assert [set(log) - own for log in logs[0]] == [set(log) for log in logs[1]]
     for key in ("loss", "reward", "kl", "grad_norm"):
         assert [log[key] for log in logs[0][:2]] == pytest.approx([log[key] for log in logs[1][:2]], abs=1e-6)

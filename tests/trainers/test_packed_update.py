@@ -90,7 +90,7 @@ def compare(tmp_path, reward=half_right, peft=None, prepare=None, tolerance=1e-5
     for our_log, their_log in zip(ours[1][:-1], theirs[1][:-1], strict=True):
         assert set(our_log) - set(their_log) == {"update/rows_left_out", "update/padding", "update/tokens"}
         assert set(their_log) <= set(our_log)
-        for name in ("loss", "reward", "completions/mean_length"):
+        for name in ("loss", "policy_loss", "reward", "completions/mean_length"):
             if name in their_log:
                 assert our_log[name] == pytest.approx(their_log[name], abs=1e-5), name
         if "gradient_accumulation_steps" not in settings:
@@ -164,8 +164,10 @@ def test_kl(tmp_path, peft):
     )
 
 
-def test_entropy_bonus(tmp_path):
-    _, ours = compare(tmp_path, entropy_coef=0.01, gradient_accumulation_steps=2)
+@pytest.mark.parametrize("loss_type", ["dr_grpo", "dapo"])
+def test_entropy_bonus(tmp_path, loss_type):
+    _, ours = compare(tmp_path, loss_type=loss_type, entropy_coef=0.01, gradient_accumulation_steps=2)
+    assert any(abs(log["policy_loss"]) > 1e-3 for log in ours[1][:-1])
     assert ours[1][0]["update/rows_left_out"] == 0
 
 

@@ -82,6 +82,17 @@ def test_batches_of_different_widths_are_joined():
     assert "num_items_in_batch" not in joined
 
 
+def test_a_batch_of_one_token_is_joined_with_a_longer_one():
+    joined = join_batches([batch_of([1, 1], [1, 1]), batch_of([2], [3])], KEYS)
+    assert joined["completion_ids"].tolist() == [[1, 0, 0], [2, 0, 0], [1, 1, 1]]
+    assert joined["completion_mask"].tolist() == [[1, 0, 0], [1, 0, 0], [1, 1, 1]]
+
+
+def test_a_ratio_a_row_is_joined_as_it_is():
+    batches = [{**batch_of([1], [width]), "importance_sampling_ratio": torch.full((1, 1), 0.5)} for width in (1, 3)]
+    assert join_batches(batches, KEYS)["importance_sampling_ratio"].tolist() == [[0.5], [0.5]]
+
+
 @pytest.mark.parametrize("width", [1, 5])
 def test_a_ratio_a_row_is_kept_whole(width):
     batch = {**batch_of([1, 1], [5, 2]), "importance_sampling_ratio": torch.arange(2 * width).view(2, width)}

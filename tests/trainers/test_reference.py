@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from peft import LoraConfig, PeftModel, get_peft_model
+from peft import LoraConfig, PeftModel
 from transformers import AutoModelForCausalLM, BitsAndBytesConfig, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
@@ -183,11 +183,23 @@ def test_only_the_trained_adapter_is_trained_and_saved(build, tmp_path):
 
 
 def test_an_initialisation_that_changes_the_base_does_not_do_it_twice(build, tiny):
+    """PiSSA moves a part of the base into the adapter; base and adapter together stay what they were."""
     config = LoraConfig(r=4, target_modules="all-linear", init_lora_weights="pissa", task_type="CAUSAL_LM")
-    model = AutoModelForCausalLM.from_pretrained(tiny, dtype="float32")
-    trainer, _ = build(model=get_peft_model(model, config), max_steps=2, ref_model_sync_steps=1)
+    trainer, _ = build(config, max_steps=2, ref_model_sync_steps=1)
+    ids = torch.arange(10, 30)[None]
+    with torch.no_grad():
+        expected = AutoModelForCausalLM.from_pretrained(tiny, dtype="float32")(ids).logits
+        for adapter in ("default", "ref"):
+            trainer.model.set_adapter(adapter)
+            torch.testing.assert_close(trainer.model(ids).logits, expected, rtol=1e-3, atol=1e-3)
+        trainer.model.set_adapter("default")
     trainer.train()
     assert kl(trainer) == pytest.approx([0.0, 0.0], abs=1e-9)
+
+
+def test_a_mixture_of_adapters_is_refused(build):
+    with pytest.raises(ValueError, match="^ref_model_mixup_alpha: expected 1.0 with an adapter"):
+        build(peft=True, ref_model_mixup_alpha=0.6)
 
 
 @pytest.mark.filterwarnings("ignore:Model has `tie_word_embeddings=True`")

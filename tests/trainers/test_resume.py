@@ -102,6 +102,21 @@ def test_inside_a_generation_window(tiny, tmp_path, common, length_reward):
     assert resumed == pytest.approx(straight, abs=1e-5)
 
 
+def test_an_iterable_dataset(tiny, tmp_path, common, length_reward):
+    def make(folder, steps):
+        settings = {**common, "output_dir": str(folder), "save_strategy": "steps", "save_steps": 1}
+        config = ReasoningGRPOConfig(
+            **settings, max_steps=steps, num_generations=4, max_completion_length=12, num_iterations=2
+        )
+        reward = type(length_reward)()
+        data = make_chain_dataset(size=16, operands=3).to_iterable_dataset()
+        return ReasoningGRPOTrainer(model=tiny, args=config, reward_funcs=[reward], train_dataset=data), reward.prompts
+
+    straight, resumed, straight_prompts, resumed_prompts = run(make, tmp_path, steps=5, resume_at=3)
+    assert resumed_prompts == straight_prompts
+    assert resumed == pytest.approx(straight, abs=1e-5)
+
+
 @pytest.mark.parametrize("resume_at", [2, 5])
 @pytest.mark.parametrize("peft", [False, True])
 def test_sft_resumes_exactly(tiny, tmp_path, common, peft, resume_at):

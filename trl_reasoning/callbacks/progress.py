@@ -59,7 +59,11 @@ def explain(logs: Mapping[str, Any]) -> str | None:
     Returns:
         `str` or `None`: the message, `None` where there is nothing to explain.
     """
-    if logs.get("frac_reward_zero_std") == 1.0:
+    if logs.get("rft/right") == 0.0:
+        return "no completion of this step was right, so that nothing is learnt from it; see the reward's mean."
+    # Where steps are rewarded, their spread decides; where right samples are learnt, none is needed.
+    zero_spread = logs.get("steps/frac_zero_std", logs.get("frac_reward_zero_std"))
+    if zero_spread == 1.0 and "rft/right" not in logs:
         return (
             "loss is 0 because all completions of every prompt got the same reward, so that no advantage is left "
             f"(mean reward {float(logs.get('reward') or 0.0):.3f}). At 0 the task is too hard or the answers cannot "

@@ -47,6 +47,8 @@ class SamplingSettings:
     batch_size: int = 32
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     load_in_4bit: bool = False
+    bnb_4bit_quant_type: Literal["nf4", "fp4"] | None = None
+    use_bnb_nested_quant: bool | None = None
     device: str | None = None
     restart: bool = False
 
@@ -76,7 +78,9 @@ HELP: dict[str, str] = {
     "seed": "seed of the sampling",
     "batch_size": "most completions in one batch",
     "dtype": "data type of the weights: auto, float32, bfloat16, float16",
-    "load_in_4bit": "quantize the model to 4 bits (bitsandbytes)",
+    "load_in_4bit": "quantize the model to 4 bits (bitsandbytes), a run's base as the run did",
+    "bnb_4bit_quant_type": "with load_in_4bit: nf4 or fp4; the run's, or nf4",
+    "use_bnb_nested_quant": "with load_in_4bit: quantize the block scales, too; as the run did, or false",
     "device": "cpu, cuda, ...; the first accelerator where there is one",
     "restart": "draw everything again instead of keeping what is there",
 }
@@ -106,6 +110,9 @@ def _check_values(settings: SamplingSettings) -> None:
         value = getattr(settings, key)
         if value is not None and value < least:
             raise RecipeError(key, f"expected at least {least}, got {value}")
+    for key in ("bnb_4bit_quant_type", "use_bnb_nested_quant"):
+        if getattr(settings, key) is not None and not settings.load_in_4bit:
+            raise RecipeError(key, "has no effect without `load_in_4bit: true`; set it, or remove this key")
     _check_names(settings)
     sampling_params(settings)
 
@@ -119,7 +126,9 @@ def _check_names(settings: SamplingSettings) -> None:
     if settings.prompt_template is not None:
         check_choice(settings.prompt_template, tuple(PROMPTS), "prompt_template")
     with _task_errors():
-        parse_source(source_of(settings))
+        source = parse_source(source_of(settings))
+    if source.from_step:
+        raise RecipeError("task", "`from_step` is for rows that are trained on; remove it")
 
 
 @contextmanager
@@ -166,6 +175,27 @@ def sampling_params(settings: SamplingSettings) -> "SamplingParams":
     )
 
 
+def weight_format(settings: SamplingSettings) -> dict[str, Any]:
+    """
+    The format of the weights: `dtype`, and with `load_in_4bit` how the base is quantised.
+
+    What the settings leave open is, for the adapter of a run on a 4-bit base, what the run's `resolved.yaml` says: the
+    adapter fits the numbers of that base.
+    """
+    if not settings.load_in_4bit:
+        return {"dtype": settings.dtype}
+    from ..exporting.quantized import Quantization, find_quantization, run_recipe
+
+    run = find_quantization(run_recipe(settings.adapter or settings.model))
+    default = run or Quantization()
+    quant_type, nested = settings.bnb_4bit_quant_type, settings.use_bnb_nested_quant
+    return {
+        "dtype": run.dtype if run is not None and settings.dtype == "auto" else settings.dtype,
+        "bnb_4bit_quant_type": default.quant_type if quant_type is None else quant_type,
+        "use_bnb_nested_quant": default.nested if nested is None else nested,
+    }
+
+
 def identity(settings: SamplingSettings) -> dict[str, Any]:
     """What makes two runs the same: every key that shapes the samples, and the hash of the weights."""
     from ..generation import weights_hash
@@ -175,6 +205,7 @@ def identity(settings: SamplingSettings) -> dict[str, Any]:
     }
     return {
         **keys,
+        **weight_format(settings),
         "stop_strings": list(sampling_params(settings).stop_strings),
         "weights": weights_hash(settings.model, settings.adapter),
     }
@@ -196,8 +227,8 @@ def load_all(settings: SamplingSettings, base_dir: Path | None) -> "tuple[Backen
     backend = load_backend(
         settings.model,
         settings.adapter,
-        dtype=settings.dtype,
         load_in_4bit=settings.load_in_4bit,
+        **weight_format(settings),
         device=settings.device,
         batch_size=settings.batch_size,
     )

@@ -36,7 +36,7 @@ def add_setting_arguments(
     parser.allow_abbrev = False
     parser.add_argument("recipe", nargs="?", help="YAML file with the keys below; flags override it")
     for name, item in _fields(settings_class).items():
-        flag: dict[str, Any] = {"nargs": "?", "const": "true"} if item.type is bool else {}
+        flag: dict[str, Any] = {"nargs": "?", "const": "true"} if item.type in (bool, bool | None) else {}
         shown = item.default not in (MISSING, None) and item.type is not bool
         text = help_texts[name] + (f" (default {item.default})" if shown else "")
         parser.add_argument(

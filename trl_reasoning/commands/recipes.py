@@ -19,6 +19,7 @@ EXAMPLE = """examples:
   trl-reasoning recipes copy smoke/grpo_tiny my_run.yaml
   trl-reasoning recipes check                     # every shipped recipe
   trl-reasoning recipes check my_run.yaml recipes/rl"""
+_KINDS = ("evaluate", "sample", "export")
 _LABEL = re.compile(r"[A-Z]\w*:")
 
 
@@ -53,7 +54,8 @@ def check_paths(paths: Sequence[str]) -> int:
     """
     Check recipe files and print one line each.
 
-    Training recipes, recipes of `evaluate` and `sample`, pipelines and accelerate files are told apart by their keys.
+    Training recipes, those of `evaluate`, `sample` and `export`, pipelines and accelerate files are told apart by
+    their keys.
 
     Args:
         paths (`Sequence[str]`):
@@ -99,7 +101,7 @@ def check_file(path: Path) -> tuple[str, list[str]]:
     if "stages" in values:
         return _check_pipeline(path), []
     if "kind" in values:
-        return _check_sampling(path, values["kind"]), []
+        return _check_command(path, values["kind"]), []
     from ..config.offline import check_offline
     from ..config.recipe import load_recipe
 
@@ -115,7 +117,6 @@ def _check_pipeline(path: Path) -> str:
     """The pipeline itself, and the recipe of each stage with the pipeline's settings over it."""
     from ..config.recipe import load_recipe
     from ..stages import load_pipeline, stage_overrides
-    from ._sampling import make_sampling_settings
 
     pipeline = load_pipeline(path)
     root = Path(pipeline.output_dir)
@@ -124,23 +125,30 @@ def _check_pipeline(path: Path) -> str:
         try:
             if stage.kind == "train" and stage.recipe is not None:
                 load_recipe(stage.recipe, overrides, check_env=False)
-            elif stage.kind in ("evaluate", "sample"):
-                make_sampling_settings(stage.recipe, overrides, stage.kind)
+            elif stage.kind in _KINDS:
+                _check_settings(stage.recipe, overrides, stage.kind)
         except RecipeError as error:
             raise RecipeError(f"stages.{stage.name}", str(error), path=path) from error
     return f"pipeline of {len(pipeline.stages)} stages"
 
 
-def _check_sampling(path: Path, kind: Any) -> str:
-    from ._sampling import make_sampling_settings
-
-    if kind not in ("evaluate", "sample"):
+def _check_command(path: Path, kind: Any) -> str:
+    if kind not in _KINDS:
         raise RecipeError(
-            "kind", f"{kind!r} is not one of: evaluate, sample; a training recipe has `method`", path=path
+            "kind", f"{kind!r} is not one of: {', '.join(_KINDS)}; a training recipe has `method`", path=path
         )
-    # Where the results go and which model is measured is often left to the command line.
-    make_sampling_settings(path, [], kind)
+    _check_settings(path, [], kind)
     return str(kind)
+
+
+def _check_settings(recipe: Path | None, overrides: Sequence[str], kind: str) -> None:
+    from ._sampling import make_sampling_settings
+    from .export import make_settings
+
+    if kind == "export":
+        make_settings(recipe, overrides)
+    else:
+        make_sampling_settings(recipe, overrides, kind)
 
 
 def _files(paths: Sequence[str]) -> list[Path]:

@@ -23,6 +23,11 @@ def check_adapter(recipe: Recipe) -> None:
         raise RecipeError(
             "adapter_name_or_path", f"{adapter} is not a folder with an adapter (no adapter_config.json)"
         )
+    mixup = recipe.get("ref_model_mixup_alpha", 1.0)
+    if recipe.get("sync_ref_model") and mixup != 1.0 and (adapter is not None or recipe.get("use_peft")):
+        raise RecipeError(
+            "ref_model_mixup_alpha", f"expected 1.0 with an adapter, whose two factors cannot be mixed, got {mixup}"
+        )
     targets = recipe.get("lora_target_modules")
     if not recipe.get("use_peft") or targets in (None, "all-linear", ["all-linear"]):
         return

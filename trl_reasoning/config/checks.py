@@ -6,8 +6,13 @@ from typing import Any
 from ..data import ANSWER_FORMS, PROMPTS, DataError, parse_source
 from .convert import check_choice, convert
 from .errors import RecipeError, did_you_mean
+from .length_reward import check_length_reward
+from .ptx import check_ptx
 from .recipe import Recipe
 from .rewards import make_rewards
+from .routes import check_from_step
+from .sampling import check_success_reward
+from .step_rewards import make_step_reward
 
 
 HELDOUT_HINTS: dict[str, Any] = {
@@ -79,11 +84,17 @@ def check_recipe(recipe: Recipe) -> None:
     if recipe.get("answer_form") is not None:
         check_choice(recipe.values["answer_form"], tuple(ANSWER_FORMS), "answer_form")
     _check_sources(recipe.get("datasets"), "datasets")
+    check_from_step(recipe)
     if recipe.get("heldout") is not None:
         check_heldout(recipe.values["heldout"])
     _check_special_tokens(recipe)
+    _check_evaluation(recipe)
     if recipe.spec.kind == "policy":
-        make_rewards(recipe.values["reward_funcs"], recipe.get("reward_weights"))
+        rewards = make_rewards(recipe.values["reward_funcs"], recipe.get("reward_weights"))
+        check_success_reward(recipe, rewards)
+        check_length_reward(recipe, rewards)
+        make_step_reward(recipe)
+        check_ptx(recipe)
         _check_sampling(recipe)
         _check_vllm(recipe)
 
@@ -125,6 +136,12 @@ def check_heldout(heldout: dict[str, Any]) -> dict[str, Any]:
         raise RecipeError("heldout.temperature", f"expected 0 (greedy) or more, got {values['temperature']}")
     if "datasets" in values:
         _check_sources(values["datasets"], "heldout.datasets")
+        for index, source in enumerate(values["datasets"]):
+            if source.get("from_step"):
+                raise RecipeError(
+                    f"heldout.datasets[{index}].from_step",
+                    "is for training rows; held-out problems are measured always",
+                )
         for key in ("split", "params", "adapter", "columns"):
             if key in values:
                 raise RecipeError(f"heldout.{key}", "belongs to `task`; with `datasets` it is a key of each entry")
@@ -175,6 +192,22 @@ def _check_special_tokens(recipe: Recipe) -> None:
         )
 
 
+def _check_evaluation(recipe: Recipe) -> None:
+    """A run has no evaluation set for the trainer's own evaluation, which would stop once the model is loaded."""
+    for key, needs_a_set in (
+        ("load_best_model_at_end", recipe.get("load_best_model_at_end", False)),
+        ("eval_strategy", recipe.get("eval_strategy", "no") != "no"),
+        ("eval_on_start", recipe.get("eval_on_start", False)),
+        ("save_strategy", recipe.get("save_strategy") == "best"),
+    ):
+        if needs_a_set:
+            raise RecipeError(
+                key,
+                f"got {recipe.values[key]!r}, but a recipe has no evaluation set to measure a loss on; for accuracy "
+                "during training write `heldout: {task: builtin:chain, every: 50}` (or `datasets` in place of `task`)",
+            )
+
+
 def _check_sampling(recipe: Recipe) -> None:
     temperature = recipe.setting("temperature")
     if temperature <= 0:
@@ -186,10 +219,10 @@ def _check_sampling(recipe: Recipe) -> None:
     if not 0 < recipe.setting("top_p") <= 1:
         raise RecipeError("top_p", f"expected a share in (0, 1], got {recipe.setting('top_p')}")
     generations = recipe.setting("num_generations")
-    if generations is None or generations < 2:
-        raise RecipeError(
-            "num_generations", f"expected at least 2 completions a prompt to compare, got {generations}; 8 is common"
-        )
+    least = recipe.spec.min_generations
+    if generations is None or generations < least:
+        wanted = "2 completions a prompt to compare" if least == 2 else "1 completion a prompt"
+        raise RecipeError("num_generations", f"expected at least {wanted}, got {generations}; 8 is common")
     if recipe.get("steps_per_generation") is not None and recipe.get("generation_batch_size") is not None:
         raise RecipeError("steps_per_generation", "set together with `generation_batch_size`; keep one of the two")
 

@@ -74,6 +74,8 @@ def check_choice(value: Any, choices: Sequence[Any], key: str) -> Any:
     """Return `value` where it is one of `choices`; otherwise name the choices and the nearest one."""
     if value in choices:
         return value
+    if value is False and "no" in choices:  # YAML reads an unquoted `no` as false
+        return "no"
     hint = did_you_mean(str(value), [str(choice) for choice in choices])
     listed = ", ".join(str(choice) for choice in choices)
     raise RecipeError(key, f"{value!r} is not one of: {listed}.{hint}")

@@ -22,6 +22,8 @@ class Method:
             What the rows and the loss look like: `policy` methods sample completions and need rewards.
         summary (`str`):
             One line for lists.
+        min_generations (`int`, *optional*, defaults to `2`):
+            Least number of completions of one prompt; 1 where none are compared with each other.
     """
 
     stem: str
@@ -29,6 +31,7 @@ class Method:
     config: str
     kind: Literal["sft", "policy"]
     summary: str
+    min_generations: int = 2
 
     def trainer_class(self) -> Any:
         """Import the trainer class (loads torch and trl)."""
@@ -62,6 +65,35 @@ METHODS: dict[str, Method] = {
             config="trl_reasoning.trainers.dr_grpo:DrGRPOConfig",
             kind="policy",
             summary="GRPO without the length and the difficulty bias (Dr. GRPO)",
+        ),
+        Method(
+            stem="grpo_ps",
+            trainer="trl_reasoning.trainers.grpo_ps:GRPOPSTrainer",
+            config="trl_reasoning.trainers.grpo_ps:GRPOPSConfig",
+            kind="policy",
+            summary="GRPO with a reward for each step of the thought (process supervision of DeepSeekMath)",
+        ),
+        Method(
+            stem="online_rft",
+            trainer="trl_reasoning.trainers.online_rft:OnlineRFTTrainer",
+            config="trl_reasoning.trainers.online_rft:OnlineRFTConfig",
+            kind="policy",
+            summary="likelihood of right samples of the live policy (Online RFT of DeepSeekMath)",
+        ),
+        Method(
+            stem="kimi",
+            trainer="trl_reasoning.trainers.kimi:KimiTrainer",
+            config="trl_reasoning.trainers.kimi:KimiConfig",
+            kind="policy",
+            summary="squared loss on whole completions against each iteration's policy (Kimi k1.5)",
+        ),
+        Method(
+            stem="ppo",
+            trainer="trl_reasoning.trainers.ppo:PPOTrainer",
+            config="trl_reasoning.trainers.ppo:PPOConfig",
+            kind="policy",
+            summary="PPO with a value function and the KL penalty in the reward (InstructGPT, Tulu 3)",
+            min_generations=1,
         ),
     )
 }

@@ -8,7 +8,9 @@ from .arguments import build_arguments
 from .environment import check_batch
 from .prepare import check_templates
 from .recipe import Recipe
+from .rewards import check_reward_models
 from .rows import load_heldout, load_rows, load_training_rows, mark_prompts
+from .step_rewards import make_step_reward, process_models_on_hub
 from .tokenizer import check_vocabulary, is_hub_model, load_tokenizer
 
 
@@ -36,7 +38,11 @@ def check_offline(recipe: Recipe) -> list[str]:
     if recipe.spec.kind == "policy":
         check_batch(recipe, processes=1)
     recipe, _, _, _, rewards = build_arguments(recipe, device=None if recipe.get("use_cpu") else _AMPERE)
-    unchecked: list[str] = []
+    unchecked: list[str] = check_reward_models(rewards)
+    step_reward = make_step_reward(recipe)
+    if step_reward:
+        unchecked += process_models_on_hub(step_reward)
+        rewards = [*rewards, step_reward]
     tokenizer = None
     model = recipe.values["model_name_or_path"]
     if is_hub_model(model):

@@ -10,9 +10,12 @@ from .arguments import build_arguments, peft_config, quantization_config
 from .environment import check_environment, process_count
 from .errors import RecipeError
 from .precision import Precision
+from .ptx import load_ptx_rows
 from .recipe import Recipe
 from .resume import check_resume
+from .rewards import check_reward_models
 from .rows import load_heldout, load_training_rows, mark_prompts
+from .step_rewards import make_step_reward
 from .tokenizer import check_assistant_mask, check_end_token, check_vocabulary, load_tokenizer
 
 
@@ -53,6 +56,10 @@ class Prepared:
             4-bit or 8-bit base weights.
         notes (`list[str]`):
             What the preparation left out, for people.
+        step_reward (`Callable`, *optional*):
+            Of the methods that judge the steps of a thought.
+        ptx_dataset ([`~datasets.Dataset`], *optional*):
+            Pretraining rows, for PPO-ptx.
     """
 
     recipe: Recipe
@@ -67,6 +74,8 @@ class Prepared:
     peft_config: Any
     quantization_config: Any
     notes: list[str]
+    step_reward: Any = None
+    ptx_dataset: "Dataset | None" = None
 
 
 def prepare(recipe: Recipe, *, check_env: bool = True) -> Prepared:
@@ -152,10 +161,12 @@ def _prepare(recipe: Recipe, check_env: bool) -> Prepared:
     check_extras(recipe)
     recipe, args, model_config, precision, rewards = build_arguments(recipe)
     check_adapter(recipe)
+    check_reward_models(rewards)
     tokenizer = load_tokenizer(recipe)
     check_vocabulary(recipe, tokenizer)
     notes: list[str] = []
-    train = load_training_rows(recipe, rewards)
+    step_reward = make_step_reward(recipe)
+    train = load_training_rows(recipe, [*rewards, step_reward] if step_reward else rewards)
     check_templates(recipe, tokenizer, train)
     if recipe.spec.kind == "policy":
         train = mark_prompts(train, tokenizer, recipe, notes)
@@ -175,4 +186,6 @@ def _prepare(recipe: Recipe, check_env: bool) -> Prepared:
         peft_config=peft_config(recipe, model_config),
         quantization_config=quantization_config(model_config),
         notes=notes,
+        step_reward=step_reward.function if step_reward else None,
+        ptx_dataset=load_ptx_rows(recipe),
     )

@@ -6,9 +6,10 @@ import inspect
 import os
 import sys
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..rewards.routing import make_routed_reward, unrouted
 from .convert import convert
 from .errors import RecipeError, did_you_mean
 
@@ -19,6 +20,7 @@ _TRAINER_ARGUMENTS = frozenset(
         "prompts",
         "completions",
         "completion_ids",
+        "texts",
         "thought_opened",
         "trainer_state",
         "log_extra",
@@ -31,13 +33,22 @@ _TRAINER_ARGUMENTS = frozenset(
 
 
 @dataclasses.dataclass(frozen=True)
+class Route:
+    """The rows that a reward is for (`for: {scenario: [math, code]}`): a column and the values in it."""
+
+    column: str
+    values: tuple[Any, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class RewardFunction:
-    """One reward of a recipe: the callable, its weight and the data columns that it needs."""
+    """One reward of a recipe: the callable, its weight, the data columns that it needs and the rows it is for."""
 
     name: str
     function: Callable[..., Any]
     weight: float
     columns: tuple[str, ...]
+    route: Route | None = None
 
 
 def make_rewards(
@@ -48,9 +59,11 @@ def make_rewards(
 
     Args:
         entries (`Sequence[str | dict]`):
-            Each a name of [`REWARDS`], a dotted path such as `"my_rewards.score"` (importable from the current
-            directory), or a mapping `{name: ..., weight: ..., <parameter>: ...}`. A dotted path with parameters, or
-            one of a class, is called with them and gives the reward function.
+            Each a name of [`REWARDS`] or `reward_model`, a dotted path such as `"my_rewards.score"` (importable from
+            the current directory), or a mapping `{name: ..., weight: ..., for: ..., <parameter>: ...}`. A dotted path
+            with parameters, or one of a class, is called with them and gives the reward function. `for: {scenario:
+            [math, code]}` makes a reward give `None` outside the rows that have one of these values in the column;
+            where rewards share a name, the values of such a one are added to it.
         weights (`Sequence[float]`, *optional*):
             The recipe's `reward_weights`, one per entry.
 
@@ -71,12 +84,40 @@ def make_rewards(
     """
     if not entries:
         raise RecipeError("reward_funcs", f"names no reward; known: {', '.join(sorted(_known()))}")
-    rewards = [_make_reward(entry, f"reward_funcs[{index}]") for index, entry in enumerate(entries)]
-    names = [_log_name(reward.function) for reward in rewards]
+    rewards = [make_reward(entry, f"reward_funcs[{index}]", _known()) for index, entry in enumerate(entries)]
+    names = [log_name(reward.function) for reward in rewards]
+    for reward, name in zip(rewards, names, strict=True):
+        if reward.route is not None and names.count(name) > 1:
+            reward.function.__name__ = "_".join([name, *map(str, reward.route.values)])
+    names = [log_name(reward.function) for reward in rewards]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise RecipeError("reward_funcs", f"`{twice[0]}` is named twice, and its two curves would be logged as one")
     return rewards if weights is None else _with_weights(rewards, entries, weights)
+
+
+def check_reward_models(rewards: Sequence[RewardFunction]) -> list[str]:
+    """
+    Check that the reward models that are named by a folder are there.
+
+    Returns:
+        `list[str]`: those that can only be on the hub.
+
+    Raises:
+        RecipeError: There is no such folder.
+    """
+    from ..data.files import looks_local
+    from ..generation.scorers import RewardModelScorer
+
+    on_hub = []
+    for index, reward in enumerate(rewards):
+        function = unrouted(reward.function)
+        if not isinstance(function, RewardModelScorer) or os.path.isdir(function.path):
+            continue
+        if looks_local(function.path):
+            raise RecipeError(f"reward_funcs[{index}].model", f"no folder {function.path!r} in {os.getcwd()}")
+        on_hub.append(function.path)
+    return on_hub
 
 
 def _with_weights(
@@ -93,7 +134,8 @@ def _with_weights(
     return [dataclasses.replace(reward, weight=weight) for reward, weight in zip(rewards, weights, strict=True)]
 
 
-def _make_reward(entry: str | dict[str, Any], where: str) -> RewardFunction:
+def make_reward(entry: str | dict[str, Any], where: str, known: Mapping[str, Callable[..., Any]]) -> RewardFunction:
+    """One reward; `where` names its place in the recipe, `known` the factories that it may name."""
     parameters = {"name": entry} if isinstance(entry, str) else dict(entry)
     name = parameters.pop("name", None)
     if not isinstance(name, str):
@@ -101,7 +143,7 @@ def _make_reward(entry: str | dict[str, Any], where: str) -> RewardFunction:
             where, f"a reward with parameters has a `name`, found only: {', '.join(map(str, parameters))}"
         )
     weight = convert(parameters.pop("weight", 1.0), float, f"{where}.weight")
-    known = _known()
+    route = _route(parameters.pop("for"), f"{where}.for") if "for" in parameters else None
     if name in known:
         function = _call(known[name], parameters, name, where)
     elif "." in name:
@@ -115,13 +157,30 @@ def _make_reward(entry: str | dict[str, Any], where: str) -> RewardFunction:
         )
     if not callable(function):
         raise RecipeError(where, f"`{name}` is {function!r}, not a function")
-    return RewardFunction(name=name, function=function, weight=weight, columns=_columns(function))
+    columns = _columns(function)
+    if route is not None:
+        function = make_routed_reward(function, route.column, route.values, columns)
+    return RewardFunction(name=name, function=function, weight=weight, columns=columns, route=route)
+
+
+def _route(entry: Any, where: str) -> Route:
+    if not isinstance(entry, dict) or len(entry) != 1:
+        raise RecipeError(where, f"expected one column and its values, `{{scenario: [math, code]}}`, got {entry!r}")
+    [(column, values)] = entry.items()
+    values = values if isinstance(values, list) else [values]
+    for value in values:
+        if not isinstance(value, str | int | float):
+            raise RecipeError(where, f"expected texts or numbers as values of `{column}`, got {value!r}")
+    if not values:
+        raise RecipeError(where, f"expected at least one value of `{column}`, got none")
+    return Route(str(column), tuple(values))
 
 
 def _known() -> dict[str, Callable[..., Any]]:
+    from ..generation.scorers import SCORERS
     from ..rewards import REWARDS
 
-    return REWARDS
+    return {**REWARDS, **SCORERS}
 
 
 def _import(path: str, where: str) -> Any:
@@ -173,5 +232,6 @@ def _columns(function: Callable[..., Any]) -> tuple[str, ...]:
     )
 
 
-def _log_name(function: Any) -> str:
+def log_name(function: Any) -> str:
+    """The name under which the trainer logs a reward function."""
     return getattr(function, "__name__", type(function).__name__)

@@ -1,12 +1,14 @@
 """The rows of a run: sources, prompts, checks, mixture and held-out problems."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .checks import check_heldout
 from .errors import RecipeError
 from .recipe import Recipe
 from .rewards import RewardFunction
+from .routes import check_routes, needed_columns, reward_columns, rows_of
+from .sampling import check_difficulties
 
 
 if TYPE_CHECKING:
@@ -34,7 +36,13 @@ def load_training_rows(recipe: Recipe, rewards: Sequence[RewardFunction]) -> "Da
     """
     specs = recipe.values["datasets"]
     parts = [load_rows(recipe, spec, rewards, f"datasets[{index}]") for index, spec in enumerate(specs)]
-    return _mix(parts, specs, seed=recipe.setting("seed"))
+    routed = [reward for reward in rewards if reward.route is not None]
+    parts = _with_start(_with_nones(parts, reward_columns(routed)), specs)
+    needed = ("completion", "messages", GOLD) if recipe.spec.kind == "sft" else reward_columns(rewards)
+    rows = _mix(parts, specs, ("prompt", *needed), seed=recipe.setting("seed"))
+    check_routes(rows, rewards)
+    check_difficulties(rows, recipe)
+    return rows
 
 
 def load_rows(recipe: Recipe, spec: dict[str, Any], rewards: Sequence[RewardFunction], key: str) -> "Dataset":
@@ -44,7 +52,6 @@ def load_rows(recipe: Recipe, spec: dict[str, Any], rewards: Sequence[RewardFunc
     if recipe.get("columns"):
         spec = {**spec, "columns": {**recipe.values["columns"], **(spec.get("columns") or {})}}
     template, system = recipe.get("prompt_template"), recipe.get("system_prompt")
-    needed = {column: f"reward {reward.name}" for reward in rewards for column in reward.columns}
     try:
         dataset = load_source(spec, base_dir=recipe.base_dir)
         found = set(dataset.column_names)
@@ -59,9 +66,11 @@ def load_rows(recipe: Recipe, spec: dict[str, Any], rewards: Sequence[RewardFunc
             raise DataError("prompt_template and system_prompt have no effect on rows of `messages`; remove them")
         elif (template or system) and len(dataset):
             dataset = add_prompts(dataset, template=template or "none", system_prompt=system)
+        needed = needed_columns(dataset, rewards)
         check_columns(dataset, recipe.spec.kind, needed)
         if GOLD in needed:
-            check_golds(dataset, GOLD)
+            graded = rows_of(dataset, [reward for reward in rewards if GOLD in reward.columns])
+            check_golds(dataset if len(graded) == len(dataset) else dataset.select(graded), GOLD)
     except DataError as error:
         raise RecipeError(f"{key} ({spec['path']})", str(error).removeprefix("datasets: ")) from error
     return dataset
@@ -107,7 +116,7 @@ def load_heldout(recipe: Recipe, train: "Dataset | None", notes: list[str]) -> t
             )
             for source in sources
         ]
-        problems = _mix(parts, sources, seed=recipe.setting("seed"))
+        problems = _mix(parts, sources, ("prompt", GOLD), seed=recipe.setting("seed"))
         check_columns(problems, "evaluation", {GOLD: "the held-out accuracy"})
         check_golds(problems, GOLD)
     except DataError as error:
@@ -157,8 +166,42 @@ def mark_prompts(
     return dataset
 
 
-def _mix(parts: list["Dataset"], specs: Sequence[dict[str, Any]], seed: int) -> "Dataset":
-    """Sources one after the other, or where a `weight` is given drawn with these weights until one is used up."""
+def _with_nones(parts: list["Dataset"], columns: Iterable[str]) -> list["Dataset"]:
+    """Columns that only some sources have and need, with `None` in the others, where no reward will read it."""
+    parts = list(parts)
+    for column in columns:
+        feature = next((part.features[column] for part in parts if column in part.features), None)
+        for index, part in enumerate(parts):
+            if feature is not None and column not in part.features:
+                parts[index] = part.add_column(column, [None] * len(part), feature=feature)  # type: ignore[call-arg]
+    return parts
+
+
+def _with_start(parts: list["Dataset"], specs: Sequence[dict[str, Any]]) -> list["Dataset"]:
+    """The column that says from which step on a row is drawn, where a source has a `from_step`."""
+    from ..data import parse_source
+    from ..data.source_spec import FROM_STEP
+
+    starts = [parse_source(spec).from_step for spec in specs]
+    if not any(starts):
+        return parts
+    for index, part in enumerate(parts):
+        if FROM_STEP in part.column_names:
+            raise RecipeError(
+                f"datasets[{index}]", f"has a column `{FROM_STEP}`, which the key `from_step` would replace"
+            )
+    return [
+        part.add_column(FROM_STEP, [start] * len(part))  # type: ignore[call-arg]
+        for part, start in zip(parts, starts, strict=True)
+    ]
+
+
+def _mix(parts: list["Dataset"], specs: Sequence[dict[str, Any]], needed: Iterable[str], *, seed: int) -> "Dataset":
+    """
+    Sources one after the other, or where a `weight` is given drawn with these weights until one is used up.
+
+    Columns that not all sources have in the same form are left out, and an error where they are needed.
+    """
     from datasets import concatenate_datasets, interleave_datasets
 
     if len(parts) == 1:
@@ -168,7 +211,7 @@ def _mix(parts: list["Dataset"], specs: Sequence[dict[str, Any]], seed: int) -> 
         for name, feature in parts[0].features.items()
         if all(part.features.get(name) == feature for part in parts)
     ]
-    for name in ("prompt", "completion", "messages", GOLD):
+    for name in needed:
         if name not in shared and any(name in part.features for part in parts):
             forms = [str(part.features.get(name, "missing")) for part in parts]
             raise RecipeError("datasets", f"the sources do not agree on the column `{name}`: {' | '.join(forms)}")

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import logging
 import typing
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -39,6 +38,11 @@ OWN_HINTS: dict[str, Any] = {
 POLICY_HINTS: dict[str, Any] = {
     "reward_funcs": list[str | dict[str, Any]],
     "max_prompt_tokens": int | None,
+}
+# Keys of one method alone.
+METHOD_HINTS: dict[str, dict[str, Any]] = {
+    "grpo_ps": {"step_reward": str | dict[str, Any]},
+    "ppo": {"ptx_dataset": dict[str, Any] | None},
 }
 SFT_HINTS: dict[str, Any] = {"answer_form": str | None}
 # Where the declared type is narrower than what the code behind it takes.
@@ -88,12 +92,10 @@ _REPLACED = {
 @functools.cache
 def method_fields(stem: str) -> Mapping[str, Field]:
     """All keys that a recipe of this method may have (loads trl)."""
-    # trl imports bitsandbytes, which warns on many CPUs of a kernel that is only missed with 4-bit weights.
-    logging.getLogger("bitsandbytes.backends.cpu.ops").setLevel(logging.ERROR)
     from trl.trainer.model_config import ModelConfig
 
     method = find_method(stem)
-    own = OWN_HINTS | (POLICY_HINTS if method.kind == "policy" else SFT_HINTS)
+    own = OWN_HINTS | (POLICY_HINTS if method.kind == "policy" else SFT_HINTS) | METHOD_HINTS.get(stem, {})
     fields = {name: Field(name, hint, "own") for name, hint in own.items()}
     fields.update(_class_fields(ModelConfig, "model"))
     for name, field in _class_fields(method.config_class(), "config").items():

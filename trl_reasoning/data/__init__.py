@@ -3,6 +3,7 @@
 from .adapters import ADAPTERS, Adapter
 from .chat_templates import chat_template_names, resolve_chat_template
 from .columns import GoldReport, check_columns, check_golds
+from .difficulty import read_difficulties
 from .errors import DataError
 from .golds import last_boxed, number_text
 from .prompts import PROMPTS, PromptTemplate, add_prompts, build_prompt, find_prompt_template
@@ -31,6 +32,7 @@ __all__ = [
     "load_source",
     "number_text",
     "parse_source",
+    "read_difficulties",
     "resolve_chat_template",
     "to_sft",
 ]

@@ -10,6 +10,8 @@ from .errors import DataError, nearest_hint
 
 
 BUILTIN_PREFIX = "builtin:"
+FROM_STEP = "from_step"
+"""Column of the training rows with the optimizer step from which on each may be drawn; absent where all may."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,10 @@ class SourceSpec:
             Weight of this source in a mixture, greater than 0.
         fraction (`float`, *optional*):
             Take this share of the rows (after the shuffle), in (0, 1].
+        constants (`dict[str, str | int | float]`, *optional*):
+            Columns to add, each with one value for all rows of this source, for instance `{scenario: math}`.
+        from_step (`int`, *optional*, defaults to `0`):
+            Optimizer step from which on rows of this source are drawn, at least 0 (the first step is step 0).
         params (`dict[str, Any]`, *optional*):
             Keyword arguments of a builtin task, for instance `{operands: [2, 7]}`.
     """
@@ -51,6 +57,8 @@ class SourceSpec:
     shuffle_seed: int | None = None
     weight: float = 1.0
     fraction: float | None = None
+    constants: dict[str, Any] = field(default_factory=dict)
+    from_step: int = 0
     params: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -97,13 +105,13 @@ def parse_source(spec: Mapping[str, Any]) -> SourceSpec:
     for key in ("path", "name", "split", "adapter"):
         if key in given and (not isinstance(given[key], str) or not given[key].strip()):
             raise DataError(f"datasets: {key}: expected a non-empty string, got {given[key]!r}")
-    for key in ("size", "shuffle_seed"):
+    for key in ("size", "shuffle_seed", "from_step"):
         if key in given:
             given[key] = _number(key, given[key], int)
     for key in ("weight", "fraction"):
         if key in given:
             given[key] = _number(key, given[key], float)
-    for key in ("columns", "params"):
+    for key in ("columns", "constants", "params"):
         if key in given:
             if not isinstance(given[key], Mapping):
                 raise DataError(f"datasets: {key}: expected a mapping, got {given[key]!r}")
@@ -133,6 +141,11 @@ def _check_values(source: SourceSpec) -> None:
     for ours, theirs in source.columns.items():
         if not isinstance(ours, str) or not isinstance(theirs, str):
             raise DataError(f"datasets: columns: expected {{our name: their name}}, got {{{ours!r}: {theirs!r}}}")
+    for name, value in source.constants.items():
+        if not isinstance(name, str) or not isinstance(value, str | int | float):
+            raise DataError(f"datasets: constants: expected {{column: text or number}}, got {{{name!r}: {value!r}}}")
+    if source.from_step < 0:
+        raise DataError(f"datasets: from_step: expected 0 or more, got {source.from_step}")
     if source.size is not None and source.size < 1:
         raise DataError(f"datasets: size: expected at least 1 row, got {source.size}")
     if source.fraction is not None and not 0 < source.fraction <= 1:

@@ -21,7 +21,8 @@ logger = logging.getLogger(__name__)
 
 def load_source(spec: Mapping[str, Any], *, base_dir: Path | None = None) -> "Dataset":
     """
-    Load one source: read, rename columns, adapt, shuffle, and take `size` rows or a `fraction`, in this order.
+    Load one source: read, rename columns, adapt, shuffle, take `size` rows or a `fraction`, and add the columns of
+    `constants`, in this order.
 
     Rows stay memory-mapped wherever they come from a file or from the hub.
 
@@ -60,7 +61,7 @@ def load_source(spec: Mapping[str, Any], *, base_dir: Path | None = None) -> "Da
         dataset = rename_columns(dataset, source.columns)
     if source.adapter is not None:
         dataset = ADAPTERS[source.adapter](dataset)
-    return _take(dataset, source)
+    return _add_constants(_take(dataset, source), source)
 
 
 def _make_builtin(source: SourceSpec) -> "Dataset":
@@ -116,6 +117,14 @@ def _take(dataset: "Dataset", source: SourceSpec) -> "Dataset":
         if source.size > len(dataset):
             logger.warning("datasets: %s has %d rows, fewer than size %d", source.path, len(dataset), source.size)
         dataset = dataset.select(range(min(source.size, len(dataset))))
+    return dataset
+
+
+def _add_constants(dataset: "Dataset", source: SourceSpec) -> "Dataset":
+    for name, value in source.constants.items():
+        if name in dataset.column_names:
+            raise DataError(f"datasets: constants: {source.path} has a column {name!r} already; choose another name")
+        dataset = dataset.add_column(name, [value] * len(dataset))  # type: ignore[call-arg]
     return dataset
 
 

@@ -5,6 +5,7 @@ from .loading import load_backend, parameters_hash, split_adapter, weights_hash
 from .params import Generation, SamplingParams
 from .records import RecordsError, read_records
 from .sampling import sample_problems
+from .scorers import RewardModelScorer
 from .tokens import FinishReason, completion_to_text, render_prompt, trim_at_stop
 
 
@@ -13,6 +14,7 @@ __all__ = [
     "FinishReason",
     "Generation",
     "RecordsError",
+    "RewardModelScorer",
     "SamplingParams",
     "TransformersBackend",
     "completion_to_text",

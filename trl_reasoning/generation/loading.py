@@ -4,7 +4,7 @@ import hashlib
 import json
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..builtin import resolve_model
 from ..errors import UserError
@@ -13,7 +13,7 @@ from .backends import TransformersBackend
 
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedModel
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _WEIGHT_FILES = ("*.safetensors", "*.bin", "config.json", "adapter_config.json")
 
@@ -24,6 +24,8 @@ def load_backend(
     *,
     dtype: str = "auto",
     load_in_4bit: bool = False,
+    bnb_4bit_quant_type: Literal["nf4", "fp4"] = "nf4",
+    use_bnb_nested_quant: bool = False,
     device: str | None = None,
     batch_size: int = 32,
 ) -> TransformersBackend:
@@ -40,7 +42,11 @@ def load_backend(
             `float32`, `bfloat16`, `float16`; `auto` takes bfloat16 on an accelerator that computes in it, float16 on
             an older one and float32 on the CPU.
         load_in_4bit (`bool`, *optional*, defaults to `False`):
-            Quantize the base to NF4 with bitsandbytes.
+            Quantize the base with bitsandbytes; the arithmetic is in `dtype`.
+        bnb_4bit_quant_type (`"nf4"` or `"fp4"`, *optional*, defaults to `"nf4"`):
+            The 4-bit numbers.
+        use_bnb_nested_quant (`bool`, *optional*, defaults to `False`):
+            Whether the block scales are quantised, too.
         device (`str`, *optional*):
             `cpu`, `cuda`, `cuda:1`, `mps`; the first accelerator where there is one.
         batch_size (`int`, *optional*, defaults to `32`):
@@ -53,9 +59,11 @@ def load_backend(
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     base, adapter = split_adapter(model_name_or_path, adapter_name_or_path)
-    target = torch.device(device or _default_device())
-    torch_dtype = _dtype(dtype, target)
-    quantization = {"quantization_config": _nf4(torch_dtype)} if load_in_4bit else {}
+    target = torch.device(device or default_device())
+    torch_dtype = dtype_of(dtype, target)
+    quantization = {}
+    if load_in_4bit:
+        quantization["quantization_config"] = _four_bit(torch_dtype, bnb_4bit_quant_type, use_bnb_nested_quant)
     base_path = resolve_model(base)
     model: Any = AutoModelForCausalLM.from_pretrained(base_path, dtype=torch_dtype, device_map=target, **quantization)
     if adapter is not None:
@@ -65,8 +73,54 @@ def load_backend(
     has_tokenizer = adapter is not None and (Path(adapter) / "tokenizer_config.json").is_file()
     tokenizer = AutoTokenizer.from_pretrained(adapter if has_tokenizer else base_path)
     name = base if adapter is None else f"{base} + {adapter}"
+    if load_in_4bit:  # other numbers than the files hold, so that their samples are not taken for each other
+        name += f" (4-bit {bnb_4bit_quant_type}{', nested' if use_bnb_nested_quant else ''})"
     weights = weights_hash(model_name_or_path, adapter_name_or_path)
     return TransformersBackend(model.eval(), tokenizer, batch_size, name=name, weights=weights)
+
+
+def load_reward_model(
+    path: str, *, dtype: str = "auto", device: str | None = None, revision: str | None = None
+) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
+    """
+    Load a reward model in evaluation mode, and its tokenizer.
+
+    Args:
+        path (`str`):
+            Folder or hub id of a sequence classification model.
+        dtype (`str`, *optional*, defaults to `"auto"`):
+            Format of the weights, as for [`load_backend`].
+        device (`str`, *optional*):
+            `cpu`, `cuda`, ...; the first accelerator where there is one.
+        revision (`str`, *optional*):
+            Revision on the hub.
+
+    Returns:
+        `tuple`: [`~transformers.PreTrainedModel`] whose `logits` are `(N, 1)`, and the tokenizer with a pad token.
+
+    Raises:
+        [`~trl_reasoning.errors.UserError`]: when the model has more than one label, or no trained head.
+    """
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    target = torch.device(device or default_device())
+    model, info = AutoModelForSequenceClassification.from_pretrained(
+        path, dtype=dtype_of(dtype, target), device_map=target, revision=revision, output_loading_info=True
+    )
+    if info["missing_keys"]:
+        missing = ", ".join(sorted(info["missing_keys"])[:3])
+        raise UserError(
+            f"reward model {path}: its files hold no weights for {missing}, so that it would score at random"
+        )
+    if model.config.num_labels != 1:
+        raise UserError(f"reward model {path}: has {model.config.num_labels} labels; a reward model has 1")
+    tokenizer = AutoTokenizer.from_pretrained(path, revision=revision)
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    # Where the model reads its score: the last token of a row that is not this one.
+    model.config.get_text_config().pad_token_id = tokenizer.pad_token_id
+    return model.eval(), tokenizer
 
 
 def split_adapter(model_name_or_path: str, adapter_name_or_path: str | None = None) -> tuple[str, str | None]:
@@ -136,14 +190,16 @@ def parameters_hash(model: "PreTrainedModel") -> str:
     return digest.hexdigest()
 
 
-def _default_device() -> str:
+def default_device() -> str:
+    """The first accelerator of this machine, or the CPU."""
     import torch
 
     accelerator = torch.accelerator.current_accelerator(check_available=True)
     return "cpu" if accelerator is None else accelerator.type
 
 
-def _dtype(name: str, device: "torch.device") -> "torch.dtype":
+def dtype_of(name: str, device: "torch.device") -> "torch.dtype":
+    """The torch type of this name; `auto` is what the device computes in natively, float32 on a CPU."""
     import torch
 
     named = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -158,14 +214,14 @@ def _dtype(name: str, device: "torch.device") -> "torch.dtype":
     return torch.bfloat16 if native else torch.float16
 
 
-def _nf4(compute_dtype: "torch.dtype") -> Any:
+def _four_bit(compute_dtype: "torch.dtype", quant_type: str, nested: bool) -> Any:
     from transformers import BitsAndBytesConfig
 
     if find_spec("bitsandbytes") is None:
         raise UserError("load_in_4bit needs bitsandbytes: pip install 'trl-reasoning[quantization]'")
     return BitsAndBytesConfig(
         load_in_4bit=True,
-        bnb_4bit_quant_type="nf4",
-        bnb_4bit_use_double_quant=True,
+        bnb_4bit_quant_type=quant_type,
+        bnb_4bit_use_double_quant=nested,
         bnb_4bit_compute_dtype=compute_dtype,
     )

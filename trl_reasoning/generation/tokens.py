@@ -71,7 +71,7 @@ def completion_to_text(tokenizer: "PreTrainedTokenizerBase", token_ids: Sequence
     Returns:
         `str`: the decoded text.
     """
-    hidden = _hidden_ids(tokenizer)
+    hidden = hidden_token_ids(tokenizer)
     return _decode(tokenizer, [token for token in token_ids if token not in hidden])
 
 
@@ -141,7 +141,8 @@ def _decode(tokenizer: "PreTrainedTokenizerBase", token_ids: list[int]) -> str:
 
 
 @lru_cache(maxsize=8)
-def _hidden_ids(tokenizer: "PreTrainedTokenizerBase") -> frozenset[int]:
+def hidden_token_ids(tokenizer: "PreTrainedTokenizerBase") -> frozenset[int]:
+    """Special tokens, which a completion's text does not show; think tags are not among them."""
     special = {index: token.content for index, token in tokenizer.added_tokens_decoder.items() if token.special}
     special.update(zip(tokenizer.all_special_ids, tokenizer.all_special_tokens, strict=True))
     return frozenset(index for index, token in special.items() if token not in (THINK_OPEN, THINK_CLOSE))

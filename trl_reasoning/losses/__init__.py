@@ -1,5 +1,6 @@
-"""Objectives in pure torch: policy gradients, averages over tokens and rows, divergences."""
+"""Objectives in pure torch: policy gradients, advantages, averages over tokens and rows, divergences."""
 
+from .advantages import group_advantages, normalize_steps, process_advantages, spread_steps
 from .divergence import k1, k2, k3
 from .policy import cispo_loss, clipped_loss, sapo_loss, vespo_loss
 from .reduction import REDUCTIONS, row_weights
@@ -16,14 +17,18 @@ __all__ = [
     "clipped_loss",
     "clipped_value_loss",
     "generalized_advantages",
+    "group_advantages",
     "k1",
     "k2",
     "k3",
     "kimi_baseline",
     "kimi_loss",
+    "normalize_steps",
+    "process_advantages",
     "row_weights",
     "sapo_loss",
     "shaped_rewards",
+    "spread_steps",
     "vespo_loss",
     "whiten",
 ]

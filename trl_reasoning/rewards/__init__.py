@@ -11,12 +11,42 @@ from ._accuracy import make_accuracy_reward
 from ._closeness import make_closeness_reward
 from ._format import make_format_reward
 from ._reward import Reward
+from .length import (
+    KimiLengthReward,
+    check_length_weight,
+    kimi_length_rewards,
+    length_judge,
+    make_kimi_length_reward,
+)
+from .replay import ReplayBuffer, ScoredSample
+from .routing import make_routed_reward
+from .steps import STEP_REWARDS, StepReward, StepScore, make_chain_step_reward, split_steps
 
 
 REWARDS: dict[str, Callable[..., Reward]] = {
     "accuracy": make_accuracy_reward,
     "closeness": make_closeness_reward,
     "format": make_format_reward,
+    "kimi_length": make_kimi_length_reward,
 }
 
-__all__ = ["REWARDS", "Reward", "make_accuracy_reward", "make_closeness_reward", "make_format_reward"]
+__all__ = [
+    "REWARDS",
+    "STEP_REWARDS",
+    "KimiLengthReward",
+    "ReplayBuffer",
+    "Reward",
+    "ScoredSample",
+    "StepReward",
+    "StepScore",
+    "check_length_weight",
+    "kimi_length_rewards",
+    "length_judge",
+    "make_accuracy_reward",
+    "make_chain_step_reward",
+    "make_closeness_reward",
+    "make_format_reward",
+    "make_kimi_length_reward",
+    "make_routed_reward",
+    "split_steps",
+]

@@ -34,6 +34,9 @@ class WindowMetrics:
             self.add_mean(name, values, mask, is_counted)
         for name, values in output.flags.items():
             (self._row_flags if values.size(1) == 1 else self._token_flags).add(name)
+        self._row_flags.update(
+            name for name, values in {**output.minima, **output.maxima}.items() if values.size(1) == 1
+        )
         for name, values in output.minima.items():
             self._minima.setdefault(name, []).append(_row_means(values, mask)[: None if is_counted else 0])
         for name, values in output.maxima.items():
@@ -58,7 +61,7 @@ class WindowMetrics:
         self._scalars[name] = self._scalars.get(name, 0.0) + value.float()
 
     def leave_out(self, rows: int, tokens: int) -> None:
-        """Rows without a gradient, which no pass held: the flags are 0 there."""
+        """Rows without a gradient, which no pass held, and their loss tokens: the flags are 0 there."""
         self._left_out = (rows, tokens)
 
     def reduce(self, accelerator: Any) -> dict[str, float]:
@@ -74,7 +77,7 @@ class WindowMetrics:
         if self._sums:
             rows, tokens = self._left_out
             for names, count in ((self._row_flags, rows), (self._token_flags, tokens)):
-                for name in names:
+                for name in names & self._sums.keys():
                     self._sums[name][1] += count
             totals = accelerator.reduce(torch.stack(list(self._sums.values())), reduction="sum")
             for name, (total, count) in zip(self._sums, totals.tolist(), strict=True):
@@ -84,7 +87,8 @@ class WindowMetrics:
         for found, smallest in ((self._minima, True), (self._maxima, False)):
             for name, parts in found.items():
                 means = torch.cat(parts)
-                if self._left_out[0]:
+                rows, tokens = self._left_out
+                if rows if name in self._row_flags else tokens:
                     means = torch.cat([means, means.new_zeros(1)])
                 means = means[~means.isnan()]  # rows without loss tokens
                 worst = torch.tensor(math.inf if smallest else -math.inf, device=means.device)

@@ -130,7 +130,4 @@ def take_rows(
 
 def _widen(value: torch.Tensor, width: int, on_left: bool) -> torch.Tensor:
     missing = width - value.size(1)
-    # One value a row, under a key that has one a token in other modes.
-    if missing == 0 or (value.size(1) == 1 and not on_left):
-        return value
     return F.pad(value, (missing, 0) if on_left else (0, missing))

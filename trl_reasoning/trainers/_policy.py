@@ -69,7 +69,7 @@ class PolicyLoss:
         weight = self.loss_mask(batch)  # (N, T)
         if self.beta == 0.0 and not self._entropy_bonus_enabled:  # type: ignore[attr-defined]
             weight = weight * _column(batch["advantages"])
-            if batch.get("importance_sampling_ratio") is not None:
+            if self.applies_sampler_correction and batch.get("importance_sampling_ratio") is not None:
                 weight = weight * batch["importance_sampling_ratio"]
         return (weight != 0).any(dim=1)
 
@@ -146,7 +146,7 @@ class PolicyLoss:
         is_counted = not inputs.get("is_filler", False)
         if self._entropy_bonus_enabled:  # type: ignore[attr-defined]
             loss = loss - self._entropy_bonus(inputs, entropies, mask, entropy_mask)
-            metrics.add_scalar("policy_loss", policy_loss * self._policy_loss_scale())
+            metrics.add_scalar("policy_loss", policy_loss * self._policy_loss_scale(is_packed))
         if output.extra is not None:
             loss = loss + output.extra
         if self.aux_loss_enabled:  # type: ignore[attr-defined]
@@ -211,13 +211,15 @@ class PolicyLoss:
                 coefficient = 0.0
             if self.model.training:  # type: ignore[attr-defined]
                 sums = torch.stack([(entropies * mask).sum(), mask.sum()]).detach()
+                sums = sums * float(not inputs.get("is_filler", False))
                 earlier = self._entropy_window_stats
                 self._entropy_window_stats = sums if earlier is None else earlier + sums
         return coefficient * (entropies * mask * weights).sum()
 
-    def _policy_loss_scale(self) -> float:
-        """The parent logs the loss before it divides for accumulation; a whole step's divisor stays in it."""
-        return 1.0 if self.reduction == "batch_tokens" else self._accumulation()
+    def _policy_loss_scale(self, is_packed: bool) -> float:
+        """The parent logs a micro-batch's mean, not yet divided for accumulation but by a whole step's tokens."""
+        scale = 1.0 if self.reduction == "batch_tokens" else self._accumulation()
+        return scale / self._accumulation() if is_packed else scale
 
     def _finish_window(self, mode: str) -> None:
         """Log what the passes since the last call gathered; all processes call this together."""

@@ -24,7 +24,7 @@ class RenewableReference:
 
     TRL's keys drive it. `sync_ref_model: true` renews every `ref_model_sync_steps` optimizer steps,
     `ref_model_mixup_alpha` is the policy's share in the new reference. Unlike TRL's own callback it works with an
-    adapter, too: the reference is then a frozen adapter named `ref` beside the trained one, which on 4-bit weights
+    adapter, too (with a share of 1): the reference is then a frozen adapter named `ref` beside the trained one, which
     costs some megabytes.
 
     When: the log-probabilities of the reference are computed once, when a batch of completions is generated, and serve
@@ -57,6 +57,13 @@ class RenewableReference:
             )
         policy = self._unwrapped(self.model)  # type: ignore[attr-defined]
         if isinstance(policy, PeftModel):
+            mixup = self.args.ref_model_mixup_alpha  # type: ignore[attr-defined]
+            if mixup != 1.0:
+                # A mixture of the factors A and B is not the factors of a mixture.
+                raise ValueError(
+                    "ref_model_mixup_alpha: expected 1.0 with an adapter, whose two factors cannot be mixed, got "
+                    f"{mixup}"
+                )
             _add_reference_adapter(policy)
 
     @property

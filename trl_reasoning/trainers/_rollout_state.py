@@ -31,6 +31,8 @@ class ResumableRollouts:
     than per accumulation), and TRL would generate anew there.
     """
 
+    _train_sampler: ResumableRepeatSampler | None = None  # stays None with an iterable dataset, which is not indexed
+
     def _get_train_sampler(self, dataset: Any = None) -> Any:
         parent = super()._get_train_sampler(dataset)  # type: ignore[misc]
         self._train_sampler = ResumableRepeatSampler(
@@ -59,11 +61,13 @@ class ResumableRollouts:
                 "trainer or with another number of processes; resume with the number of processes it was saved with."
             )
         device = self.accelerator.device  # type: ignore[attr-defined]
-        state = torch.load(path, map_location=device, weights_only=True)
+        # Several processes on one CPU call it cpu:0, which torch cannot load to.
+        state = torch.load(path, map_location="cpu" if device.type == "cpu" else device, weights_only=True)
         self._step = state["step"]
         self._buffered_inputs = state["buffered_inputs"]
         # The tiny addend keeps a whole epoch that was stored as 1.9999999 whole.
-        self._train_sampler.skip_epochs(int(self.state.epoch + 1e-6))  # type: ignore[attr-defined]
+        if self._train_sampler is not None:
+            self._train_sampler.skip_epochs(int(self.state.epoch + 1e-6))  # type: ignore[attr-defined]
 
     def _rollouts_file(self, folder: str) -> str:
         return os.path.join(folder, f"rollouts_{self.args.process_index}.pt")  # type: ignore[attr-defined]

@@ -104,7 +104,7 @@ class PackedUpdate:
         mask = self.loss_mask(batch)  # type: ignore[attr-defined]
         is_left_out = ~is_active & mask.any(dim=1)
         metrics = self._window_metrics  # type: ignore[attr-defined]
-        metrics.leave_out(int(is_left_out.sum()), int(mask[is_left_out].sum()))
+        metrics.leave_out(int((~is_active).sum()), int(mask[is_left_out].sum()))
 
         passes = plan_passes(lengths, is_active.nonzero().squeeze(1).tolist(), self._token_budget(window))
         passes, fillers = self._agree_on_passes(passes, lengths)

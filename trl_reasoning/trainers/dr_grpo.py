@@ -18,7 +18,6 @@ _FIXED = {
     "top_entropy_quantile": (1.0, "every token takes part in the loss"),
     "delta": (None, "the ratio is clipped as in PPO"),
     "off_policy_mask_threshold": (None, "no sequence is masked out"),
-    "sync_ref_model": (False, "there is no reference model"),
     "multi_objective_aggregation": ("sum_then_normalize", "rewards are not normalised by their spread"),
 }
 
@@ -37,8 +36,8 @@ class DrGRPOConfig(ReasoningGRPOConfig):
 
     Args:
         zero_truncated_reward (`bool`, *optional*, defaults to `True`):
-            Whether a completion without an end token gets reward 0, as in the paper. Such a completion still takes
-            part in the group's mean and in the loss.
+            Whether a completion without an end token gets reward 0, as in the paper (a negative reward stays). Such a
+            completion still takes part in the group's mean and in the loss.
     """
 
     loss_type: str = field(default="dr_grpo", metadata={"help": "Fixed to `dr_grpo` by the method."})
@@ -96,5 +95,5 @@ class DrGRPOTrainer(ReasoningGRPOTrainer):
             return rewards
         local = torch.tensor(self._is_complete, device=rewards.device)
         complete: Any = self.accelerator.gather(local)  # (N_global,)
-        # NaN (not applicable) times 0 would be 0: torch.where keeps it NaN.
-        return torch.where(complete.unsqueeze(1) | rewards.isnan(), rewards, torch.zeros_like(rewards))
+        # A penalty stays, or being cut would pay; NaN (not applicable) stays NaN.
+        return torch.where(complete.unsqueeze(1) | rewards.isnan(), rewards, rewards.clamp(max=0.0))

@@ -6,18 +6,22 @@ from trl import GRPOConfig, GRPOTrainer
 
 from ..losses import LossOutput, PolicyTokens, cispo_loss, clipped_loss, sapo_loss, vespo_loss
 from ._checkpointing import settle_activation_checkpointing
+from ._iteration import IterationSamples
+from ._late_rows import LateRows
 from ._length_reward import LengthRewardConfig, LengthRewards
 from ._policy import PolicyLoss
 from ._quantized import QuantizedBase
 from ._reference import RenewableReference, check_reference_keys
 from ._rollout_state import ResumableRollouts
+from ._sampling import PromptSampling
+from ._sampling_config import PromptSamplingConfig
 from ._saving import AdapterOnlySaving
 from ._stop_strings import StopStrings
 from ._update import PackedUpdate
 
 
 @dataclass
-class ReasoningGRPOConfig(LengthRewardConfig, GRPOConfig):
+class ReasoningGRPOConfig(LengthRewardConfig, PromptSamplingConfig, GRPOConfig):
     r"""
     [`~trl.GRPOConfig`] with the defaults of DeepSeekMath ([paper](https://huggingface.co/papers/2402.03300), Eq. 3).
 
@@ -109,8 +113,11 @@ class ReasoningGRPOTrainer(
     PackedUpdate,
     PolicyLoss,
     LengthRewards,
+    IterationSamples,
     RenewableReference,
+    PromptSampling,
     QuantizedBase,
+    LateRows,
     ResumableRollouts,
     StopStrings,
     AdapterOnlySaving,

@@ -110,3 +110,13 @@ def test_time_limit_counts_earlier_parts():
     assert control.should_training_stop and control.should_save and late.reached
     with pytest.raises(ValueError, match="max_seconds"):
         TimeLimitCallback(0)
+
+
+def test_methods_that_learn_without_a_spread_of_outcomes_are_not_told_that_they_do_not():
+    flat = {"frac_reward_zero_std": 1.0, "reward": 1.0, "loss": 0.2}
+    assert "no advantage is left" in (explain(flat) or "")
+    # The steps of right completions differ, and right samples are learnt whatever the others are.
+    assert explain({**flat, "steps/frac_zero_std": 0.5}) is None
+    assert explain({**flat, "rft/right": 1.0}) is None
+    assert "no advantage is left" in (explain({**flat, "steps/frac_zero_std": 1.0}) or "")
+    assert "no completion of this step was right" in (explain({**flat, "loss": 0.0, "rft/right": 0.0}) or "")

@@ -52,6 +52,10 @@ from trl_reasoning.config import RecipeError
             {"add_special_tokens": ["<a>"], "use_peft": True, "lora_modules_to_save": ["lm_head"]},
             ["<a>", "embed"],
         ),
+        ("dr_grpo", {"eval_strategy": "steps", "eval_steps": 5}, ["eval_strategy: got 'steps'", "heldout: {"]),
+        ("sft", {"eval_on_start": True}, ["eval_on_start", "no evaluation set", "heldout"]),
+        ("sft", {"load_best_model_at_end": True, "eval_strategy": "steps"}, ["load_best_model_at_end", "heldout"]),
+        ("sft", {"save_strategy": "best"}, ["save_strategy: got 'best'", "heldout"]),
         ("dr_grpo", {"heldout": {"evry": 5}}, ["heldout.evry", "Did you mean `every`"]),
         ("dr_grpo", {"heldout": {"every": 5}}, ["heldout", "`task`"]),
         ("dr_grpo", {"heldout": {"task": "builtin:chain", "every": 0}}, ["heldout.every", "at least 1"]),
@@ -79,6 +83,7 @@ def test_contradictions(base: str, changes: dict, mentions: list[str], load) -> 
         ("dr_grpo", {"vllm_max_model_length": 2048, "max_completion_length": 1024, "max_prompt_tokens": 1024}),
         ("dr_grpo", {"heldout": {"task": "builtin:chain", "every": "5", "max_new_tokens": None}}),
         ("dr_grpo", {"use_vllm": True, "use_peft": True}),
+        ("dr_grpo", {"eval_strategy": False, "save_strategy": False}),  # an unquoted `no`
     ],
 )
 def test_what_goes_together(base: str, changes: dict, load) -> None:

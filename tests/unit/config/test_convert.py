@@ -92,6 +92,20 @@ def test_check_choice_names_the_nearest() -> None:
         check_choice("colocated", ("colocate", "server"), "vllm_mode")
 
 
+def test_an_unquoted_no_is_the_choice_no(write_recipe) -> None:
+    """YAML reads `no` as false."""
+    from trl_reasoning.config import load_recipe
+
+    assert check_choice(False, ("no", "steps"), "save_strategy") == "no"
+    assert check_choice(False, (False, "no"), "key") is False
+    with pytest.raises(RecipeError, match="False is not one of: group, batch"):
+        check_choice(False, ("group", "batch"), "key")
+    path = write_recipe(eval_strategy=False, report_to="none")
+    assert "eval_strategy: false" in path.read_text()
+    recipe = load_recipe(path, ["--save_strategy", "no", "--logging_strategy=no"])
+    assert [recipe.values[f"{name}_strategy"] for name in ("eval", "save", "logging")] == ["no"] * 3
+
+
 def test_shared_row_of_weights_as_text(shared_dir: Path, load) -> None:
     """b007: YAML reads 1e-1 as text; the weights arrive as numbers."""
     lines = (shared_dir / "cases" / "bad_config_cases.jsonl").read_text().splitlines()

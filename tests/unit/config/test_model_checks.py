@@ -163,3 +163,10 @@ def test_resume_from_nowhere(prepared, tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="--restart"):
         prepared(resume_from_checkpoint=False)
     assert prepared(resume_from_checkpoint=True).args.resume_from_checkpoint is None
+
+
+def test_a_mixture_of_references_with_an_adapter(prepared) -> None:
+    with pytest.raises(RecipeError, match=r"ref_model_mixup_alpha: expected 1\.0 with an adapter"):
+        prepared("grpo", use_peft=True, sync_ref_model=True, ref_model_mixup_alpha=0.6)
+    prepared("grpo", use_peft=True, sync_ref_model=True)
+    prepared("grpo", sync_ref_model=True, ref_model_mixup_alpha=0.6)

@@ -60,10 +60,7 @@ def test_env_is_set(prepared, monkeypatch) -> None:
         ({"scale_rewards": "group"}, "scale_rewards"),
         ({"mask_truncated_completions": True}, "mask_truncated_completions"),
         ({"stop_strings": [""]}, "stop_strings"),
-        (
-            {"eval_strategy": "steps", "load_best_model_at_end": True, "eval_steps": 3, "save_steps": 5},
-            "load_best_model_at_end",
-        ),
+        ({"torch_empty_cache_steps": 0}, "torch_empty_cache_steps"),
     ],
 )
 def test_what_the_configuration_refuses_names_the_key(changes: dict, key: str, prepared) -> None:

@@ -17,6 +17,7 @@ def test_values_get_their_types():
 def test_keys_are_those_of_the_recipes():
     assert set(SOURCE_KEYS) == {
         "path", "name", "split", "adapter", "columns", "size", "shuffle_seed", "weight", "fraction", "params",
+        "constants", "from_step",
     }  # fmt: skip
 
 
@@ -37,6 +38,10 @@ def test_keys_are_those_of_the_recipes():
         ({"path": "x.jsonl", "fraction": 1.5}, ["fraction", "1.5"]),
         ({"path": "x.jsonl", "fraction": 0.5, "size": 3}, ["fraction", "size"]),
         ({"path": "x.jsonl", "weight": 0}, ["weight", "0"]),
+        ({"path": "x.jsonl", "from_step": -1}, ["from_step", "-1"]),
+        ({"path": "x.jsonl", "from_step": 1.5}, ["from_step", "integer"]),
+        ({"path": "x.jsonl", "constants": ["math"]}, ["constants", "mapping"]),
+        ({"path": "x.jsonl", "constants": {"kind": ["a"]}}, ["constants", "kind", "text or number"]),
         ({"path": "x.jsonl", "columns": ["solution"]}, ["columns", "mapping"]),
         ({"path": "x.jsonl", "columns": {"solution": 3}}, ["columns", "solution", "3"]),
         ({"path": "x.jsonl", "params": {"size": 3}}, ["params", "builtin"]),

@@ -124,6 +124,14 @@ def test_columns_can_swap_and_keep_a_name(tmp_path):
     assert dataset.to_list() == [{"a": "y", "b": "x", "solution": "4"}]
 
 
+def test_constants_are_columns_with_one_value(tmp_path):
+    path = str(write_jsonl(tmp_path / "rows.jsonl", [{"q": "a"}, {"q": "b"}]))
+    dataset = load_source({"path": path, "constants": {"scenario": "math", "level": 3}, "size": 1})
+    assert dataset.to_list() == [{"q": "a", "scenario": "math", "level": 3}]
+    with pytest.raises(DataError, match=r"constants: .*rows.jsonl has a column 'q' already"):
+        load_source({"path": path, "constants": {"q": "math"}})
+
+
 @pytest.mark.parametrize(
     ("columns", "mentions"),
     [

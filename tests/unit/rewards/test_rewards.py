@@ -18,7 +18,7 @@ def test_rewards_are_named_picklable_and_keep_their_settings(name):
     assert vars(copy) == vars(reward)
 
 
-@pytest.mark.parametrize("name", sorted(REWARDS))
+@pytest.mark.parametrize("name", ["accuracy", "closeness", "format"])
 def test_good_beats_bad_in_plain_and_chat_form(name):
     good, bad = r"<think>9-5</think>\boxed{4}", "I do not know."
     for completions in ([good, bad], [chat(good), chat(bad)]):
