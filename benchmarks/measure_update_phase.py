@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import psutil
 import torch
 from trl import GRPOConfig, GRPOTrainer
 
@@ -27,9 +26,9 @@ def measure(name: str, settings: dict[str, Any]) -> tuple[dict[str, Any], str]:
         name (`str`):
             Name of the experiment.
         settings (`dict[str, Any]`):
-            `model`, `repetitions`, `rows`, `num_generations`, `micro_batch`, `prompt_tokens`, `max_completion_tokens`,
-            `median_tokens`, `sigma`, `seeds`, and `cases`: each with `spread` (lengths differ) and `zero_groups` (share
-            of groups without a spread of rewards).
+            `model`, `repetitions`, `rows`, `num_generations`, `micro_batch`, `prompt_tokens`,
+            `max_completion_tokens`, `median_tokens`, `sigma`, `seeds`, and `cases`: each with `spread` (lengths
+            differ) and `zero_groups` (share of groups without a spread of rewards).
 
     Returns:
         `tuple[dict[str, Any], str]`: for each case the ratio of times (TRL's / ours, median, least and greatest),
@@ -37,7 +36,9 @@ def measure(name: str, settings: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """
     with tempfile.TemporaryDirectory() as folder:
         sides = {side: make_trainer(side, settings, folder) for side in ("trl", "ours")}
-        figures = {case: _compare(sides, make_rollouts(settings, case)) for case in settings["cases"]}
+        figures = {
+            case: _compare(sides, make_rollouts(settings, case), settings["repetitions"]) for case in settings["cases"]
+        }
     del sides
     for case, found in figures.items():
         found["peak_mb"] = {side: _peak_memory(name, side, case) for side in ("trl", "ours")}
@@ -72,7 +73,7 @@ def make_trainer(side: str, settings: dict[str, Any], folder: str) -> Any:
     trainer_class, config = (
         (GRPOTrainer, GRPOConfig(**common)) if side == "trl" else (ReasoningGRPOTrainer, ReasoningGRPOConfig(**common))
     )
-    trainer = trainer_class(
+    trainer: Any = trainer_class(
         model=_model_path(settings["model"]),
         args=config,
         reward_funcs=[lambda completions, **kwargs: [0.0] * len(completions)],
@@ -132,10 +133,10 @@ def update(trainer: Any, rollouts: dict[str, Any]) -> tuple[float, int]:
     return _now() - start, tokens
 
 
-def _compare(sides: dict[str, Any], rollouts: dict[str, Any]) -> dict[str, Any]:
+def _compare(sides: dict[str, Any], rollouts: dict[str, Any], repetitions: int) -> dict[str, Any]:
     seconds: dict[str, list[float]] = {side: [] for side in sides}
     gradients, tokens = {}, {}
-    for repetition in range(8):  # the first warms up
+    for repetition in range(repetitions + 1):  # the first warms up
         order = list(sides) if repetition % 2 else list(reversed(sides))
         for side in order:
             taken, tokens[side] = update(sides[side], copy.copy(rollouts))
@@ -162,23 +163,38 @@ def _peak_memory(name: str, side: str, case: str) -> float:
 
 
 def _report_memory(name: str, side: str, case: str) -> None:
-    import resource
-
     from run import load_settings
 
     settings = load_settings(name)
     with tempfile.TemporaryDirectory() as folder:
         trainer = make_trainer(side, settings, folder)
         rollouts = make_rollouts(settings, case)
-        if torch.cuda.is_available():
-            torch.cuda.reset_peak_memory_stats()
-            before = torch.cuda.memory_allocated()
-            update(trainer, rollouts)
-            print((torch.cuda.max_memory_allocated() - before) / 2**20)
-            return
-        before = psutil.Process().memory_info().rss
+        before = _held()
+        _forget_peak()
         update(trainer, rollouts)
-        print(max(0.0, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before / 2**20))
+        print((_peak() - before) / 2**20)
+
+
+def _held() -> int:
+    return torch.cuda.memory_allocated() if torch.cuda.is_available() else _status("VmRSS")
+
+
+def _forget_peak() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+    else:
+        # Linux: the highest resident size is counted anew; loading the model would hide the update's own.
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def _peak() -> int:
+    return torch.cuda.max_memory_allocated() if torch.cuda.is_available() else _status("VmHWM")
+
+
+def _status(key: str) -> int:
+    """Bytes of an entry of this process's status, which the kernel gives in kB."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{key}:"))
 
 
 def _model_path(name: str) -> str:

@@ -255,12 +255,12 @@ def own_names() -> set[str]:
     found = set()
     for path in TRAINERS:
         classes = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef)]
-        for owner, node in ((owner, node) for owner in classes for node in ast.walk(owner)):
+        for owner, node in [(each, node) for each in classes for node in ast.walk(each)]:
+            is_store = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_self(node.value)
             if isinstance(node, ast.FunctionDef):
                 found.add(node.name)
-            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_self(node.value):
-                if not owner.name.endswith("Config"):
-                    found.add(node.attr)
+            elif is_store and not owner.name.endswith("Config"):
+                found.add(node.attr)
     return found
 
 
@@ -281,7 +281,8 @@ def test_our_trainers_lean_on_listed_names_only(path):
         where = f"{relative(path)}:{node.lineno}: {node.attr}"
         if is_super(node.value):
             is_theirs = any(hasattr(owner, node.attr) for owner in (GRPOTrainer, SFTTrainer, RepeatSampler))
-            assert node.attr in methods or (not is_theirs and node.attr in own_names()), f"{where} is not in SIGNATURES"
+            is_ours = node.attr in own_names() and not is_theirs
+            assert node.attr in methods or is_ours, f"{where} is not in SIGNATURES"
         elif is_self(node.value) and node.attr.startswith("_"):
             assert node.attr in ATTRIBUTES or node.attr in methods | own_names(), f"{where} is not in ATTRIBUTES"
 

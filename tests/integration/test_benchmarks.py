@@ -28,6 +28,24 @@ def test_our_step_and_trls_do_the_same_work():
     assert f"ratio {figures['ratio']:.2f}" in summary
 
 
+def test_the_update_phase_is_trls_with_fewer_tokens(tmp_path):
+    small = {"rows": 8, "num_generations": 4, "micro_batch": 4, "max_completion_tokens": 24, "median_tokens": 6}
+    settings = {**load_settings("update_phase_tiny"), **small}
+    module = importlib.import_module("measure_update_phase")
+    trainers = {side: module.make_trainer(side, settings, str(tmp_path)) for side in ("trl", "ours")}
+    rollouts = module.make_rollouts(settings, "d")
+    tokens, gradients = {}, {}
+    for side, trainer in trainers.items():
+        _, tokens[side] = module.update(trainer, dict(rollouts))
+        gradients[side] = [weight.grad.clone() for weight in trainer.model.parameters()]
+    # Ours: the rows with an advantage, each of 20 prompt tokens and its own length, and what little padding is left.
+    active = rollouts["advantages"] != 0
+    least = int((20 + rollouts["completion_mask"].sum(1))[active].sum())
+    assert least <= tokens["ours"] < 1.5 * least < tokens["trl"]
+    for ours, theirs in zip(gradients["ours"], gradients["trl"], strict=True):
+        assert (ours - theirs).norm() <= 1e-5 * theirs.norm() + 1e-8
+
+
 def test_the_table_has_one_row_a_result():
     result = {
         "name": "demo",

@@ -50,6 +50,27 @@ def test_passes_that_fill_up_stay_out_of_the_entropy_that_steers(make, common):
     assert trainer._entropy_window_stats.tolist() == pytest.approx([4.2, 6.0])
 
 
+def test_a_run_after_one_that_was_broken_off(make, common):
+    """The second micro-batch's reward fails; the next run's steps hold their own micro-batches alone."""
+    calls, windows = [], []
+
+    def reward(completions, completion_ids, **kwargs):
+        calls.append(len(completions))
+        if len(calls) == 2:
+            raise RuntimeError("the grader is away")
+        return [float(sum(ids) % 5) for ids in completion_ids]
+
+    settings = {"num_generations": 4, "per_device_train_batch_size": 4, "max_completion_length": 8, "max_steps": 2}
+    config = ReasoningGRPOConfig(**common, **settings, gradient_accumulation_steps=2, steps_per_generation=1)
+    trainer = make(ReasoningGRPOTrainer, config, reward)
+    with pytest.raises(RuntimeError, match="the grader is away"):
+        trainer.train()
+    update = trainer._update
+    trainer._update = lambda model, window: windows.append(len(window)) or update(model, window)
+    trainer.train()
+    assert windows == [2, 2]
+
+
 def test_defaults_are_the_papers(common):
     config = ReasoningGRPOConfig(**common)
     assert (config.loss_type, config.beta, config.scale_rewards) == ("grpo", 0.04, "group")

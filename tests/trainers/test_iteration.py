@@ -20,8 +20,9 @@ def build(tiny, common):
             }
         )  # fmt: skip
         trainer = ReasoningGRPOTrainer(
-            model=tiny, args=config, reward_funcs=[length], train_dataset=make_chain_dataset(size=16, operands=3)
-        )
+            model=tiny, args=config, reward_funcs=[length], train_dataset=make_chain_dataset(size=16, operands=3),
+            eval_dataset=make_chain_dataset(size=4, operands=3),
+        )  # fmt: skip
         calls = []
 
         def hook(samples, history, reward_funcs):
@@ -35,8 +36,9 @@ def build(tiny, common):
     return make
 
 
-def test_each_iteration_gives_its_own_samples_and_history(build):
-    trainer, calls = build(max_steps=7)
+@pytest.mark.parametrize("evaluation", ["no", "steps"])
+def test_each_iteration_gives_its_own_samples_and_history(build, evaluation):
+    trainer, calls = build(max_steps=7, eval_strategy=evaluation, eval_steps=2, per_device_eval_batch_size=4)
     trainer.train()
     # Iterations end before the generations of steps 3, 5 and 7; each holds two steps of four completions.
     assert [(step, len(samples), len(history)) for step, samples, history in calls] == [

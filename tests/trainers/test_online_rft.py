@@ -193,6 +193,17 @@ def test_resume_is_exact(build, tmp_path, peft):
     assert not whole.steps[4].equal(whole.steps[3])
 
 
+def test_several_rewards_need_a_threshold(build):
+    """With accuracy and format added up, a wrong answer in the right format would reach 0.5."""
+    functions = [given_rewards([1.0]), given_rewards([1.0])]
+    for name, function in zip(("accuracy", "format"), functions, strict=True):
+        function.__name__ = name
+    with pytest.raises(ValueError, match="^correct_threshold: missing; accuracy and format are added up"):
+        build(functions)
+    trainer, _ = build(functions, reward_weights=[1.0, 0.0])  # the second is only logged
+    assert trainer._threshold == 0.5
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [
@@ -200,6 +211,7 @@ def test_resume_is_exact(build, tmp_path, peft):
         ("num_iterations", 2),
         ("loss_type", "dapo"),
         ("importance_sampling_level", "sequence"),
+        ("delta", 2.0),
         ("top_entropy_quantile", 0.5),
         ("off_policy_mask_threshold", 0.5),
         ("multi_objective_aggregation", "normalize_then_sum"),

@@ -116,6 +116,20 @@ def test_accumulation(tmp_path, loss_type, batch, accumulation):
     )
 
 
+def test_the_last_window_of_an_epoch_may_be_shorter(tmp_path):
+    """64 prompts make 32 micro-batches an epoch: 10 steps of 3 and one of 2, which TRL weighs by 2."""
+    _, ours = compare(
+        tmp_path,
+        gradient_accumulation_steps=3,
+        steps_per_generation=1,
+        max_steps=22,
+        max_completion_length=4,
+        tolerance=1e-4,
+        loss_type="dr_grpo",
+    )
+    assert ours[1][-1]["epoch"] == 2.0
+
+
 def test_splits_of_a_step_agree_with_each_other(tmp_path):
     runs = [
         train(

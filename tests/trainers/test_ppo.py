@@ -177,6 +177,19 @@ def test_whitening_and_a_row_that_cannot_be_scored(tmp_path):
     assert trainer.has_gradient(batch).tolist() == [False] + [True] * 7
 
 
+def test_a_reward_that_does_not_apply_adds_nothing(tmp_path):
+    def other(completion_ids, **kwargs):
+        return [None if row % 2 else 3.0 for row in range(len(completion_ids))]
+
+    trainer = ppo(tmp_path, reward=[sum_reward, other], reward_weights=[2.0, 0.5])
+    batch = rollout_of(trainer)
+    kept = [
+        ids[real == 1].tolist() for ids, real in zip(batch["completion_ids"], batch["completion_mask"], strict=True)
+    ]
+    sums = sum_reward(kept)
+    assert trainer._scores.tolist() == [2 * score + 1.5 * (row % 2 == 0) for row, score in enumerate(sums)]
+
+
 def test_a_completion_without_an_end_token_gets_the_penalty(tmp_path):
     trainer = ppo(tmp_path, missing_eos_penalty=-10.0, kl_coef=0.0, whiten_advantages=False, lam=1.0)
     batch = rollout_of(trainer)

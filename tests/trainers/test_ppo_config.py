@@ -5,6 +5,7 @@ import math
 import pytest
 from ppo_tools import ppo
 
+from trl_reasoning.rewards import REWARDS
 from trl_reasoning.trainers import PPOConfig, ReasoningGRPOConfig
 
 
@@ -44,6 +45,8 @@ def test_refused_with_the_models_at_hand(tmp_path, chain):
         ppo(tmp_path, ptx=chain)
     with pytest.raises(ValueError, match="^ptx_dataset: expected the column"):
         ppo(tmp_path, ptx=chain.select_columns(["question"]), ptx_coef=1.0)
+    with pytest.raises(ValueError, match="^num_generations: kimi_length compares"):  # it would be 0 for every group
+        ppo(tmp_path, reward=[REWARDS["accuracy"](), REWARDS["kimi_length"]()])
 
 
 @pytest.mark.parametrize(("rows", "steps"), [(3, 1), (1, 3), (5, 7)])

@@ -38,12 +38,16 @@ def test_lora_trains_two_adapters_on_one_base(tmp_path, tiny):
     assert first == pytest.approx(0.0, abs=1e-5) and later[-1] != 0.0
 
 
-def test_training_goes_on_from_an_adapter(tmp_path, tiny):
-    """The reference is a frozen copy of the adapter as it came, not the base."""
-    model = get_peft_model(AutoModelForCausalLM.from_pretrained(tiny, dtype="float32"), lora())
+@pytest.mark.parametrize("whole", [None, ["norm"]], ids=["factors", "whole_module"])
+def test_training_goes_on_from_an_adapter(tmp_path, tiny, whole):
+    """The reference is a frozen copy of the adapter as it came, with the modules that it trains in full."""
+    base = AutoModelForCausalLM.from_pretrained(tiny, dtype="float32")
+    model = get_peft_model(base, lora(modules_to_save=whole))
     for key, parameter in model.named_parameters():
         if "lora_B" in key:
             torch.nn.init.normal_(parameter, std=0.05)
+        elif "modules_to_save" in key:
+            parameter.data.mul_(1.3)
     start = {key: p.clone() for key, p in adapter(model, "default").items()}
     trainer = ppo(tmp_path, fixed=False, model=model, max_steps=3, num_iterations=2)
     trainer.train()
@@ -134,6 +138,9 @@ def test_the_mix_goes_through_all_rows_and_takes_other_columns(tiny, chain):
     assert encoded({"messages": messages}) == encoded(
         {"prompt": chain[0]["prompt"], "completion": chain[0]["completion"]}
     )
+    tokenizer.chat_template = "{% for m in messages %}{{ m.content }}{% endfor %}{% if short %}{% else %}+{% endif %}"
+    mix = PretrainingMix(type(chain).from_list([{"messages": messages}]), tokenizer, 1, 64, 0, {"short": True})
+    assert mix._encode(0)[0] == tokenizer("".join(message["content"] for message in messages))["input_ids"]
     ids, labels = encoded({"prompt": "1+2=", "completion": "3"})
     assert labels[-2:] == ids[-2:] == [*tokenizer("3")["input_ids"], tokenizer.eos_token_id]
     assert set(labels[:-2]) == {-100}

@@ -65,6 +65,7 @@ def build(tiny, common, length_reward):
             args=config,
             reward_funcs=[length_reward],
             train_dataset=make_chain_dataset(size=16, operands=3),
+            eval_dataset=make_chain_dataset(size=4, operands=3),
             peft_config=lora() if peft is True else peft or None,
             callbacks=[snapshots],
         )
@@ -95,11 +96,13 @@ def test_every_second_step(build, peft):
     assert steps == [0.0, 0.0, 2.0, 2.0, 4.0]
 
 
-def test_never_inside_a_generation_batch(build):
+@pytest.mark.parametrize("evaluation", ["no", "steps"])
+def test_never_inside_a_generation_batch(build, evaluation):
     # Completions serve four steps: step 3 asks for a new reference, and the next completions come with step 5.
     trainer, seen = build(
-        max_steps=6, ref_model_sync_steps=3, num_iterations=2, steps_per_generation=2, per_device_train_batch_size=2
-    )
+        max_steps=6, ref_model_sync_steps=3, num_iterations=2, steps_per_generation=2, per_device_train_batch_size=2,
+        eval_strategy=evaluation, eval_steps=1, per_device_eval_batch_size=4,
+    )  # fmt: skip
     trainer.train()
     assert equal(seen.reference[4], seen.policy[0])
     assert equal(seen.reference[5], seen.policy[4]) and equal(seen.reference[6], seen.policy[4])

@@ -106,7 +106,13 @@ def test_an_iterable_dataset(tiny, tmp_path, common, length_reward):
     def make(folder, steps):
         settings = {**common, "output_dir": str(folder), "save_strategy": "steps", "save_steps": 1}
         config = ReasoningGRPOConfig(
-            **settings, max_steps=steps, num_generations=4, max_completion_length=12, num_iterations=2
+            **settings,
+            max_steps=steps,
+            lr_scheduler_type="constant",
+            learning_rate=1e-3,
+            num_generations=4,
+            max_completion_length=12,
+            num_iterations=2,
         )
         reward = type(length_reward)()
         data = make_chain_dataset(size=16, operands=3).to_iterable_dataset()

@@ -1,6 +1,5 @@
 """Checks on the values of a recipe that need neither a file nor a device."""
 
-import math
 from typing import Any
 
 from ..data import ANSWER_FORMS, PROMPTS, DataError, parse_source
@@ -8,6 +7,7 @@ from .convert import check_choice, convert
 from .errors import RecipeError, did_you_mean
 from .length_reward import check_length_reward
 from .ptx import check_ptx
+from .ranges import check_ranges
 from .recipe import Recipe
 from .rewards import make_rewards
 from .routes import check_from_step
@@ -29,36 +29,6 @@ HELDOUT_HINTS: dict[str, Any] = {
     "max_new_tokens": int | None,
     "batch_size": int,
 }
-_POSITIVE = (
-    "per_device_train_batch_size",
-    "gradient_accumulation_steps",
-    "steps_per_generation",
-    "generation_batch_size",
-    "num_iterations",
-    "max_completion_length",
-    "max_prompt_tokens",
-    "max_length",
-    "lora_r",
-    "save_total_limit",
-)
-
-
-# key: (least, most, whether the ends themselves are excluded)
-_RANGES: dict[str, tuple[float, float, bool]] = {
-    "learning_rate": (0.0, math.inf, True),
-    "max_seconds": (0.0, math.inf, True),
-    "num_train_epochs": (0.0, math.inf, True),
-    "weight_decay": (0.0, math.inf, False),
-    "max_grad_norm": (0.0, math.inf, False),
-    "adam_beta1": (0.0, 1.0, False),
-    "adam_beta2": (0.0, 1.0, False),
-    "beta": (0.0, math.inf, False),
-    "epsilon": (0.0, math.inf, True),
-    "top_k": (0.0, math.inf, False),
-    "min_p": (0.0, 1.0, False),
-    "repetition_penalty": (0.0, math.inf, True),
-    "lora_dropout": (0.0, 1.0, False),
-}
 
 
 def check_recipe(recipe: Recipe) -> None:
@@ -73,11 +43,7 @@ def check_recipe(recipe: Recipe) -> None:
         RecipeError: For the first contradiction.
     """
     _check_required(recipe)
-    for key in _POSITIVE:
-        value = recipe.get(key)
-        if value is not None and value < 1:
-            raise RecipeError(key, f"expected at least 1, got {value}")
-    _check_ranges(recipe)
+    check_ranges(recipe)
     _check_weights_format(recipe)
     if recipe.get("prompt_template") is not None:
         check_choice(recipe.values["prompt_template"], tuple(PROMPTS), "prompt_template")
@@ -97,24 +63,6 @@ def check_recipe(recipe: Recipe) -> None:
         check_ptx(recipe)
         _check_sampling(recipe)
         _check_vllm(recipe)
-
-
-def _check_ranges(recipe: Recipe) -> None:
-    for key, (least, most, excluded) in _RANGES.items():
-        value = recipe.get(key)
-        if value is None:
-            continue
-        if not least <= value <= most or (excluded and value in (least, most)):
-            upper = "" if most == math.inf else f" and at most {most:g}"
-            raise RecipeError(key, f"expected {'more than' if excluded else 'at least'} {least:g}{upper}, got {value}")
-    if recipe.get("max_steps") is not None and recipe.values["max_steps"] != -1 and recipe.values["max_steps"] < 1:
-        raise RecipeError(
-            "max_steps", f"expected at least 1, or -1 for whole epochs, got {recipe.values['max_steps']}"
-        )
-    if recipe.get("save_only_model"):
-        raise RecipeError("save_only_model", "such checkpoints cannot be resumed from; remove the key")
-    if recipe.spec.kind == "policy" and recipe.values.get("max_completion_length", 1) is None:
-        raise RecipeError("max_completion_length", "expected a number of tokens, got null")
 
 
 def check_heldout(heldout: dict[str, Any]) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def split_steps(text: str, *, opened: bool = False, by: str = "line", answer: bo
     steps = [_stripped(text, left, right) for left, right in zip(starts, [*(at for at, _ in ends), end], strict=True)]
     visible = split_thought(text, opened=opened).answer
     if answer and span is not None and visible:
-        begin = text.index(visible, text.rindex(THINK_CLOSE))
+        begin = text.index(visible, text.rindex(THINK_CLOSE) + len(THINK_CLOSE))
         steps.append((begin, begin + len(visible)))
     return [(left, right) for left, right in steps if left < right]
 

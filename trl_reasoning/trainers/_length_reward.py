@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from ..errors import UserError
 from ..rewards import check_length_weight, kimi_length_rewards, length_judge
 
 
@@ -82,12 +83,17 @@ class LengthRewards:
         for column, reward in enumerate(functions):
             judge = length_judge(reward)
             if judge is not None:
+                if self.num_generations == 1:  # type: ignore[attr-defined]
+                    raise UserError(
+                        "num_generations: kimi_length compares the completions of one prompt, and with 1 it is always "
+                        "0; sample 2 or more, or remove the reward"
+                    )
                 check_length_weight(weights[column], by_name.get("accuracy_reward", 1.0))
                 self._length_weights[column] = weights[column]
                 functions[column] = judge
         for key in ("length_reward_start_step", "length_reward_patience"):
             if getattr(self.args, key) is not None and not self._length_weights:  # type: ignore[attr-defined]
-                raise ValueError(f"{key}: there is no length reward to switch on; add kimi_length to the rewards")
+                raise UserError(f"{key}: there is no length reward to switch on; add kimi_length to the rewards")
 
     def is_length_reward_on(self) -> bool:
         """Whether the length reward has its weight in the generation batch that is scored now."""

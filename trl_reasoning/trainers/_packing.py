@@ -52,7 +52,7 @@ def plan_passes(lengths: RowLengths, rows: Sequence[int], budget: int) -> list[l
 
     ```python
     >>> lengths = RowLengths(prompt=[2, 2, 2, 2], completion=[8, 3, 2, 3])
-    >>> plan_passes(lengths, range(4), budget=20)  # (2 + 8) x 1, then (2 + 3) x 3
+    >>> plan_passes(lengths, range(4), budget=19)  # (2 + 8) x 1, then (2 + 3) x 3
     [[0], [1, 3, 2]]
 
     ```

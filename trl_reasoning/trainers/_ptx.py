@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from ..errors import UserError
 from ..losses import PolicyTokens
 
 
@@ -47,15 +48,26 @@ class PretrainingMix:
             Tokens of a row, the rest is cut.
         seed (`int`):
             Of the order.
+        chat_template_kwargs (`dict`, *optional*):
+            For the chat template, as for the rollouts' prompts.
     """
 
-    def __init__(self, dataset: Any, tokenizer: Any, batch_size: int, max_length: int, seed: int):
+    def __init__(
+        self,
+        dataset: Any,
+        tokenizer: Any,
+        batch_size: int,
+        max_length: int,
+        seed: int,
+        chat_template_kwargs: dict[str, Any] | None = None,
+    ):
         self._dataset, self._tokenizer = dataset, tokenizer
         self._batch_size, self._max_length, self._seed = batch_size, max_length, seed
+        self._template_kwargs = {"return_dict": True, **(chat_template_kwargs or {})}
         self._order: tuple[int, list[int]] = (-1, [])
         columns = set(dataset.column_names)
         if not ({"text"} & columns or {"messages"} & columns or {"prompt", "completion"} <= columns):
-            raise ValueError(
+            raise UserError(
                 f"ptx_dataset: expected the column text, messages, or prompt and completion; found {sorted(columns)}"
             )
         self._encode(0)
@@ -114,10 +126,11 @@ class PretrainingMix:
             start = self._tokenizer(text=prompt)["input_ids"]
             rest = self._tokenizer(text=completion, add_special_tokens=False)["input_ids"]
             return [*start, *rest, self._tokenizer.eos_token_id], len(start)
-        start = self._tokenizer.apply_chat_template(prompt, add_generation_prompt=True, return_dict=True)["input_ids"]
-        whole = self._tokenizer.apply_chat_template([*prompt, *completion], return_dict=True)["input_ids"]
+        template, kwargs = self._tokenizer.apply_chat_template, self._template_kwargs
+        start = template(prompt, add_generation_prompt=True, **kwargs)["input_ids"]
+        whole = template([*prompt, *completion], **kwargs)["input_ids"]
         if whole[: len(start)] != start:
-            raise ValueError(
+            raise UserError(
                 f"ptx_dataset: the chat template writes the prompt of row {index} differently once its reply is "
                 "there; give the rows as plain text in a column `text`"
             )

@@ -12,6 +12,8 @@ import torch
 import torch.distributed.checkpoint as dcp
 from peft import LoraConfig, PeftModel
 
+from ..errors import UserError
+
 
 # TRL reads its reference from an adapter of this name where there is one, and from the bare base otherwise.
 REFERENCE_ADAPTER = "ref"
@@ -51,7 +53,7 @@ class RenewableReference:
         if self.beta == 0.0:  # type: ignore[attr-defined]
             raise ValueError("beta: a reference that is renewed needs a KL term, expected more than 0, got 0")
         if self.is_deepspeed_enabled and self.accelerator.state.deepspeed_plugin.zero_stage == 3:  # type: ignore[attr-defined]
-            raise ValueError(
+            raise UserError(
                 "sync_ref_model: not with DeepSpeed ZeRO-3, where no process holds whole weights to copy; use ZeRO-2 "
                 "or FSDP2"
             )
@@ -60,11 +62,11 @@ class RenewableReference:
             mixup = self.args.ref_model_mixup_alpha  # type: ignore[attr-defined]
             if mixup != 1.0:
                 # A mixture of the factors A and B is not the factors of a mixture.
-                raise ValueError(
+                raise UserError(
                     "ref_model_mixup_alpha: expected 1.0 with an adapter, whose two factors cannot be mixed, got "
                     f"{mixup}"
                 )
-            _add_reference_adapter(policy)
+            add_reference_adapter(policy)
 
     @property
     def renews_reference(self) -> bool:
@@ -166,7 +168,7 @@ def check_reference_keys(args: Any) -> None:
         )
 
 
-def _add_reference_adapter(model: PeftModel) -> None:
+def add_reference_adapter(model: PeftModel) -> None:
     """Put a frozen copy of the trained adapter beside it; one that TRL has made is brought up to date."""
     if REFERENCE_ADAPTER not in model.peft_config:
         config = copy.deepcopy(model.peft_config["default"])

@@ -15,6 +15,8 @@ from transformers import PreTrainedModel
 from trl import apply_chat_template, is_conversational
 from trl.trainer.utils import add_fused_lm_head
 
+from ..errors import UserError
+
 
 POLICY_ADAPTER = "default"
 VALUE_ADAPTER = "value"
@@ -105,7 +107,7 @@ def add_adapter_copy(model: PeftModel, source: str, name: str) -> None:
     """
     config = copy.deepcopy(model.peft_config[source])
     if not isinstance(config, LoraConfig):
-        raise ValueError(f"peft_config: expected a LoraConfig, whose base can be shared, got {type(config).__name__}")
+        raise UserError(f"peft_config: expected a LoraConfig, whose base can be shared, got {type(config).__name__}")
     config.modules_to_save = None
     config.lora_dropout = 0.0  # the trainer switched dropout off before this adapter was there
     config.init_lora_weights = True  # others, such as PiSSA, change the base; the weights are copied below
@@ -157,13 +159,13 @@ class RewardAdapter:
         weights = load_peft_weights(self.path, device="cpu")
         heads = [name for name in weights if name.endswith("score.weight")]
         if len(heads) != 1 or weights[heads[0]].size(0) != 1:
-            raise ValueError(
+            raise UserError(
                 f"reward_adapter: expected a LoRA adapter with a head `score` of one label, found "
                 f"{[(name, tuple(weights[name].shape)) for name in heads] or 'no head'} in {self.path}"
             )
         head = weights.pop(heads[0])
         if head.size(1) != model.config.get_text_config().hidden_size:
-            raise ValueError(
+            raise UserError(
                 f"reward_adapter: its head takes {head.size(1)} features, the policy's base gives "
                 f"{model.config.get_text_config().hidden_size}; it was trained on another base"
             )
@@ -172,7 +174,7 @@ class RewardAdapter:
         model.add_adapter(REWARD_ADAPTER, config)
         unexpected = set_peft_model_state_dict(model, weights, adapter_name=REWARD_ADAPTER).unexpected_keys
         if unexpected:
-            raise ValueError(f"reward_adapter: {self.path} has weights for modules that the base lacks: {unexpected}")
+            raise UserError(f"reward_adapter: {self.path} has weights for modules that the base lacks: {unexpected}")
         self.head = nn.Linear(head.size(1), 1, bias=False, device=model.device)
         self.head.weight.data.copy_(head)
         self.head.requires_grad_(False)

@@ -85,8 +85,8 @@ def priorities(rates: torch.Tensor, floor: float = 0.0) -> torch.Tensor:
     Example:
 
     ```python
-    >>> priorities(torch.tensor([0.9, 0.5, 0.1, 1.0])).round(decimals=4).tolist()
-    [0.0667, 0.3333, 0.6000, 0.0]
+    >>> priorities(torch.tensor([0.9, 0.5, 0.1, 1.0], dtype=torch.float64)).round(decimals=4).tolist()
+    [0.0667, 0.3333, 0.6, 0.0]
 
     ```
     """

@@ -12,6 +12,7 @@ from torch import nn
 from transformers import PreTrainedModel
 from trl.trainer.utils import disable_dropout_in_model
 
+from ..errors import UserError
 from ._shared_base import (
     POLICY_ADAPTER,
     REWARD_ADAPTER,
@@ -178,7 +179,7 @@ def _check_reward_model(reward_model: PreTrainedModel, policy: PreTrainedModel) 
     elif size != wanted:
         problem = f"the reward model's vocabulary has {size} entries, the policy's {wanted}"
     if problem is not None:
-        raise ValueError(f"value_model: a value function cannot start from this reward model, {problem}; use `policy`")
+        raise UserError(f"value_model: a value function cannot start from this reward model, {problem}; use `policy`")
 
 
 @contextmanager
@@ -204,14 +205,14 @@ def load_value(value: ValueFunction, folder: str) -> None:
 
     Raises:
         FileNotFoundError: The checkpoint has none.
-        ValueError: They are those of another kind of value function.
+        [`~trl_reasoning.errors.UserError`]: They are those of another kind of value function.
     """
     path = Path(folder) / FILE
     if not path.exists():
         raise FileNotFoundError(f"resume_from_checkpoint: {folder} has no {FILE}; it was not written by ppo")
     weights, own = torch.load(path, weights_only=True), value.trained_parameters()
     if weights.keys() != own.keys():
-        raise ValueError(
+        raise UserError(
             f"resume_from_checkpoint: {path} holds another kind of value function; keep `value_model` and the "
             "adapter's settings as they were"
         )

@@ -34,10 +34,10 @@ class TrainedValue:
                 optimizer.add_param_group({**group, "params": moved, "lr": rate})
         return optimizer
 
-    def _generate_single_turn(self, prompt_ids: Any, *args: Any, **kwargs: Any) -> Any:
+    def _generate(self, prompts: list) -> Any:
         # An inference engine takes the policy's weights by name; the value function's are not its own.
         with without_value(self.accelerator.unwrap_model(self.model)):
-            return super()._generate_single_turn(prompt_ids, *args, **kwargs)  # type: ignore[misc]
+            return super()._generate(prompts)  # type: ignore[misc]
 
     def _save(self, output_dir: str | None = None, state_dict: dict | None = None) -> None:
         if state_dict is not None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from ..errors import UserError
 from ..losses import LossOutput, PolicyTokens
 from .grpo import ReasoningGRPOConfig, ReasoningGRPOTrainer
 
@@ -16,6 +17,7 @@ _FIXED = {
     "loss_type": ("grpo", "each right completion counts by the mean over its tokens"),
     "num_iterations": (1, "samples are those of the live policy, so that each is used once"),
     "importance_sampling_level": ("token", "there is no importance ratio"),
+    "delta": (None, "there is no ratio to bound"),
     "top_entropy_quantile": (1.0, "every token takes part in the loss"),
     "off_policy_mask_threshold": (None, "no sequence is masked out"),
     "multi_objective_aggregation": ("sum_then_normalize", "the rewards' sum says what is right"),
@@ -37,14 +39,15 @@ class OnlineRFTConfig(ReasoningGRPOConfig):
     `gradient_accumulation_steps` the later steps learn from samples that are a few steps old, still without a ratio.
 
     Args:
-        correct_threshold (`float`, *optional*, defaults to `0.5`):
-            Least weighted sum of a completion's rewards that makes it right. A completion without a reward (`None`
-            from every function) is not.
+        correct_threshold (`float`, *optional*):
+            Least weighted sum of a completion's rewards that makes it right; 0.5 with one reward, needed with several:
+            a wrong answer in the right format must not reach it. A completion without a reward (`None` from every
+            function) is not right.
     """
 
     beta: float = field(default=0.0, metadata={"help": "Fixed to 0 by the method."})
-    correct_threshold: float = field(
-        default=0.5, metadata={"help": "Least weighted sum of a completion's rewards that makes it right."}
+    correct_threshold: float | None = field(
+        default=None, metadata={"help": "Least weighted sum of a completion's rewards that makes it right (0.5)."}
     )
 
     def __post_init__(self) -> None:
@@ -83,6 +86,16 @@ class OnlineRFTTrainer(ReasoningGRPOTrainer):
             }"""),
     }
 
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        weighted = [name for name, weight in zip(self.reward_func_names, self.reward_weights, strict=True) if weight]
+        if self.args.correct_threshold is None and len(weighted) > 1:
+            raise UserError(
+                f"correct_threshold: missing; {' and '.join(weighted)} are added up, and their sum alone does not say "
+                "what is right. Give the least sum of a right completion"
+            )
+        self._threshold = 0.5 if self.args.correct_threshold is None else self.args.correct_threshold
+
     def policy_loss(self, tokens: PolicyTokens) -> LossOutput:
         return LossOutput(loss=-tokens.advantages * tokens.per_token_logps)
 
@@ -91,7 +104,7 @@ class OnlineRFTTrainer(ReasoningGRPOTrainer):
     ) -> torch.Tensor:
         rewards = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)  # (N_global, F)
         totals = (rewards * self.reward_weights.to(rewards.device)).nansum(dim=1)
-        self._is_right = ~rewards.isnan().all(dim=1) & (totals >= self.args.correct_threshold)  # (N_global,)
+        self._is_right = ~rewards.isnan().all(dim=1) & (totals >= self._threshold)  # (N_global,)
         return rewards
 
     def _generate_and_score_completions(self, inputs: Any) -> dict[str, Any]:

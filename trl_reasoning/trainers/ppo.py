@@ -8,6 +8,7 @@ from accelerate.utils import DistributedType
 from peft import PeftModel
 from transformers import PreTrainedModel
 
+from ..errors import UserError
 from ..generation.scorers import held_models
 from ..losses import (
     LossOutput,
@@ -22,8 +23,8 @@ from ..losses import (
 from ._packing import plan_passes, row_lengths, take_rows
 from ._ppo_config import PPOConfig
 from ._ptx import PretrainingLoss, PretrainingMix
-from ._reference import REFERENCE_ADAPTER
-from ._shared_base import POLICY_ADAPTER, AdapterSwitch, RewardAdapter, add_adapter_copy, frozen_copy
+from ._reference import REFERENCE_ADAPTER, add_reference_adapter
+from ._shared_base import AdapterSwitch, RewardAdapter, frozen_copy
 from ._value import make_value_function
 from ._value_state import TrainedValue, rollout_statistics
 from .grpo import ReasoningGRPOTrainer
@@ -103,15 +104,14 @@ class PPOTrainer(TrainedValue, PretrainingLoss, ReasoningGRPOTrainer):
                 args.reward_weights = [*args.reward_weights, 1.0]
         super().__init__(model, reward_funcs, args, *rest, **kwargs)
         if self._is_vlm:
-            raise ValueError("model: ppo trains text models; this one reads images")
+            raise UserError("model: ppo trains text models; this one reads images")
         if self.accelerator.distributed_type in (DistributedType.DEEPSPEED, DistributedType.FSDP):
-            raise ValueError("accelerate: ppo runs on one process or on DDP; DeepSpeed and FSDP are not supported")
+            raise UserError("accelerate: ppo runs on one process or on DDP; DeepSpeed and FSDP are not supported")
         if (args.ptx_coef > 0) != (ptx_dataset is not None):
-            raise ValueError("ptx_dataset: needs `ptx_coef` above 0 (27.8 in InstructGPT), and the other way round")
+            raise UserError("ptx_dataset: needs `ptx_coef` above 0 (27.8 in InstructGPT), and the other way round")
         if ptx_dataset is not None:
-            self._ptx = PretrainingMix(
-                ptx_dataset, self._tokenizer, args.ptx_batch_size, args.ptx_max_length, args.seed
-            )
+            size, length, kwargs = args.ptx_batch_size, args.ptx_max_length, args.chat_template_kwargs
+            self._ptx = PretrainingMix(ptx_dataset, self._tokenizer, size, length, args.seed, kwargs)
         self._add_other_models(scorer, goes_on)
 
     def _add_other_models(self, scorer: RewardAdapter | None, goes_on: bool) -> None:
@@ -119,13 +119,13 @@ class PPOTrainer(TrainedValue, PretrainingLoss, ReasoningGRPOTrainer):
         args, policy = self.args, self.model
         is_peft = isinstance(policy, PeftModel)
         if scorer is not None and not is_peft:
-            raise ValueError("reward_adapter: shares the policy's base with LoRA; set `use_peft: true`")
+            raise UserError("reward_adapter: shares the policy's base with LoRA; set `use_peft: true`")
         reward_models: list[Any] = [func for func in self.reward_funcs if isinstance(func, PreTrainedModel)]
         if args.value_model in (None, "reward") and not is_peft:
             reward_models += held_models(self.reward_funcs)
         start = args.value_model or ("reward" if scorer or (reward_models and not is_peft) else "policy")
         if start == "reward" and (scorer is None if is_peft else not reward_models):
-            raise ValueError(
+            raise UserError(
                 "value_model: there is no reward model to start from; "
                 + ("with LoRA it is named by `reward_adapter`, otherwise " if is_peft else "")
                 + "use `policy`"
@@ -133,7 +133,7 @@ class PPOTrainer(TrainedValue, PretrainingLoss, ReasoningGRPOTrainer):
         self._reference_model: Any = None
         if is_peft:
             if goes_on and args.kl_coef != 0.0:
-                add_adapter_copy(policy, POLICY_ADAPTER, REFERENCE_ADAPTER)
+                add_reference_adapter(policy)
             if scorer is not None:
                 template_kwargs: Any = self.chat_template_kwargs
                 scorer.attach(policy, self.processing_class, args.per_device_train_batch_size, template_kwargs)

@@ -47,6 +47,12 @@ def test_paragraphs():
     assert texts(text, by="paragraph") == ["a\nb", "c", "d", "e"]
 
 
+@pytest.mark.parametrize("answer", ["k", "think", "hi", ">"])
+def test_an_answer_that_the_closing_tag_spells_too(answer):
+    text = f"<think>a</think>{answer}"
+    assert split_steps(text)[-1] == (len(text) - len(answer), len(text))
+
+
 def test_without_the_answer():
     assert texts("<think>a</think>b", answer=False) == ["a"]
 
