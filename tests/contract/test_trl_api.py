@@ -6,6 +6,7 @@ last tests read our code and fail when it leans on a private name that the table
 """
 
 import ast
+import functools
 import importlib
 import inspect
 
@@ -250,6 +251,7 @@ def test_the_sampler_draws_one_order_a_pass_from_one_generator():
 TRAINERS = sorted((PACKAGE / "trainers").glob("*.py"))
 
 
+@functools.cache
 def own_names() -> set[str]:
     """Attributes that our trainers and their mixins set, and methods that they define."""
     found = set()

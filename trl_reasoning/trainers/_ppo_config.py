@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from ._fixed_keys import check_fixed_keys
 from .grpo import ReasoningGRPOConfig
 
 
@@ -108,10 +109,7 @@ class PPOConfig(ReasoningGRPOConfig):
         self._check_ranges()
         with self._allowing_single_generations():
             super().__post_init__()
-        for key, (wanted, reason) in _FIXED.items():
-            value = getattr(self, key)
-            if value != wanted:
-                raise ValueError(f"{key}: ppo needs {wanted!r}, got {value!r} ({reason}); remove the key")
+        check_fixed_keys(self, "ppo", _FIXED)
         if self.ptx_coef > 0 and self.temperature != 1.0:
             raise ValueError(
                 f"ptx_coef: the pretraining loss is that of the policy itself, which is sampled at temperature 1; got "

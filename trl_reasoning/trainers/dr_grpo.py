@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from ._fixed_keys import check_fixed_keys
 from .grpo import ReasoningGRPOConfig, ReasoningGRPOTrainer
 
 
@@ -49,12 +50,7 @@ class DrGRPOConfig(ReasoningGRPOConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key, (wanted, reason) in _FIXED.items():
-            value = getattr(self, key)
-            if value != wanted:
-                raise ValueError(
-                    f"{key}: dr_grpo needs {wanted!r}, got {value!r} ({reason}); remove the key, or use `method: grpo`"
-                )
+        check_fixed_keys(self, "dr_grpo", _FIXED, otherwise=", or use `method: grpo`")
         if self.mask_truncated_completions:
             raise ValueError(
                 "mask_truncated_completions: dr_grpo scores a truncated completion 0 and keeps it in the loss; remove "

@@ -9,6 +9,7 @@ import torch
 
 from ..losses import LossOutput, PolicyTokens, kimi_baseline, kimi_loss
 from ..losses.squared import BASELINES
+from ._fixed_keys import check_fixed_keys
 from ._optimizer import reset_optimizer_state
 from .grpo import ReasoningGRPOConfig, ReasoningGRPOTrainer
 
@@ -77,12 +78,7 @@ class KimiConfig(ReasoningGRPOConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key, (wanted, reason) in _FIXED.items():
-            value = getattr(self, key)
-            if value != wanted:
-                raise ValueError(
-                    f"{key}: kimi needs {wanted!r}, got {value!r} ({reason}); remove the key, or use `method: grpo`"
-                )
+        check_fixed_keys(self, "kimi", _FIXED, otherwise=", or use `method: grpo`")
         if self.tau <= 0:
             raise ValueError(f"tau: expected more than 0, got {self.tau}")
         if self.baseline not in BASELINES:

@@ -8,6 +8,7 @@ import torch
 
 from ..errors import UserError
 from ..losses import LossOutput, PolicyTokens
+from ._fixed_keys import check_fixed_keys
 from .grpo import ReasoningGRPOConfig, ReasoningGRPOTrainer
 
 
@@ -52,13 +53,7 @@ class OnlineRFTConfig(ReasoningGRPOConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key, (wanted, reason) in _FIXED.items():
-            value = getattr(self, key)
-            if value != wanted:
-                raise ValueError(
-                    f"{key}: online_rft needs {wanted!r}, got {value!r} ({reason}); remove the key, or use "
-                    "`method: grpo`"
-                )
+        check_fixed_keys(self, "online_rft", _FIXED, otherwise=", or use `method: grpo`")
 
 
 class OnlineRFTTrainer(ReasoningGRPOTrainer):
