@@ -45,8 +45,9 @@ def _run(name: str, pipeline: str, seed: int) -> dict[str, Any]:
 
 def _summary(run: dict[str, Any]) -> str:
     rows = [
-        f"{name} {row['accuracy']:.1%} [{row['interval'][0]:.1%}, {row['interval'][1]:.1%}]"
+        f"{name} {row['accuracy']:.1%} [{row['interval'][0]:.1%}, {row['interval'][1]:.1%}], "
+        f"{row['mean_tokens']:.1f} tokens"
         for name, row in run["rows"].items()
         if row["accuracy"] is not None
     ]
-    return ", ".join([*rows, f"{run['total_seconds']:.0f} s"])
+    return "; ".join([*rows, f"{run['total_seconds']:.0f} s"])

@@ -142,6 +142,8 @@ def _build_trainer(prepared: "Prepared", output: Path, seconds_before: float) ->
         "callbacks": callbacks,
         **_model_arguments(prepared),
     }
+    if prepared.eval_dataset is not None:
+        kwargs["eval_dataset"] = prepared.eval_dataset
     if prepared.recipe.spec.kind == "policy":
         kwargs["reward_funcs"] = prepared.reward_funcs
     if prepared.step_reward is not None:
@@ -183,7 +185,8 @@ def _model_arguments(prepared: "Prepared") -> dict[str, Any]:
         model_kwargs["quantization_config"] = prepared.quantization_config
     # The arguments are kept for a reference model, but this model is an instance already.
     prepared.args.model_init_kwargs = None
-    return {"model": load_with_adapter(path, adapter, prepared.args, **model_kwargs)}
+    architecture = prepared.recipe.spec.architecture
+    return {"model": load_with_adapter(path, adapter, prepared.args, architecture, **model_kwargs)}
 
 
 def _wants_more(prepared: "Prepared", earlier: TrainResult) -> bool:

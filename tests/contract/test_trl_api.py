@@ -14,12 +14,22 @@ import pytest
 import trl
 from source_tree import PACKAGE, imports_of, modules, relative
 from transformers import Trainer
-from trl import GRPOConfig, GRPOTrainer, SFTTrainer
+from trl import DistillationTrainer, DPOTrainer, GRPOConfig, GRPOTrainer, RewardTrainer, SFTTrainer
 from trl.trainer.utils import RepeatSampler
 
 
 # Method to the names of its parameters after `self`.
 SIGNATURES = {
+    (DistillationTrainer, "_compute_loss"): ["unwrapped_student", "inputs", "num_items_in_batch"],
+    (DistillationTrainer, "_generate"): ["prompts"],
+    (DistillationTrainer, "_generate_and_score_completions"): ["inputs"],
+    (DistillationTrainer, "_generate_single_turn"): ["prompt_ids", "images", "multimodal_fields", "has_tool_images"],
+    (DistillationTrainer, "_get_train_sampler"): ["dataset"],
+    (DistillationTrainer, "_tokenize_prompts"): ["prompts"],
+    (DistillationTrainer, "compute_loss"): ["model", "inputs", "return_outputs", "num_items_in_batch"],
+    (DPOTrainer, "_compute_loss"): ["model", "inputs", "return_outputs"],
+    (DPOTrainer, "_precompute_ref_logps"): ["dataset", "name", "batch_size"],
+    (DPOTrainer, "_prepare_dataset"): ["dataset", "processing_class", "args", "dataset_name"],
     (GRPOTrainer, "_calculate_rewards"): ["inputs", "prompts", "completions", "completion_ids_list"],
     (GRPOTrainer, "_compute_loss"): ["model", "inputs"],
     (GRPOTrainer, "_generate"): ["prompts"],
@@ -63,12 +73,26 @@ SIGNATURES = {
     ],
     (GRPOTrainer, "log"): ["logs", "start_time"],
     (GRPOTrainer, "training_step"): ["model", "inputs", "num_items_in_batch"],
+    (RewardTrainer, "_prepare_dataset"): ["dataset", "processing_class", "args", "dataset_name"],
+    (RewardTrainer, "_set_signature_columns_if_needed"): [],
+    (RewardTrainer, "compute_loss"): ["model", "inputs", "return_outputs", "num_items_in_batch"],
+    (SFTTrainer, "_prepare_dataset"): [
+        "dataset",
+        "processing_class",
+        "args",
+        "packing",
+        "formatting_func",
+        "dataset_name",
+    ],
     (SFTTrainer, "compute_loss"): ["model", "inputs", "return_outputs", "num_items_in_batch"],
+    (Trainer, "_get_num_items_in_batch"): ["batch_samples", "device"],
     (Trainer, "_load_from_checkpoint"): ["resume_from_checkpoint", "model"],
     (Trainer, "_load_optimizer_and_scheduler"): ["checkpoint"],
     (Trainer, "_save"): ["output_dir", "state_dict"],
     (Trainer, "create_optimizer"): ["model"],
     (Trainer, "_save_rng_state"): ["output_dir"],
+    (Trainer, "save_model"): ["output_dir", "_internal_call"],
+    (Trainer, "train"): ["resume_from_checkpoint", "trial", "ignore_keys_for_eval"],
     (Trainer, "training_step"): ["model", "inputs", "num_items_in_batch"],
     (RepeatSampler, "__init__"): ["data_source", "mini_repeat_count", "batch_size", "repeat_count", "shuffle", "seed"],
     (RepeatSampler, "__iter__"): [],
@@ -85,14 +109,19 @@ ATTRIBUTES = {
     "_signature_columns": lambda value: value is None,  # set only with `remove_unused_columns`
     "_step": lambda value: value == 2,  # micro-steps
     "_tokenizer": lambda value: value.pad_token_id is not None,
+    "_total_train_tokens": lambda value: value == 0,
     "aux_loss_enabled": lambda value: value is False,
     "beta": lambda value: value == 0.04,
+    "chat_template_kwargs": lambda value: value == {},
     "current_gradient_accumulation_steps": lambda value: value == 2,
+    "data_collator": callable,
     "entropy_coef": lambda value: value == 0.0,
     "eos_token_ids": lambda value: all(isinstance(token, int) for token in value),
     "loss_is_scaled_for_ga": lambda value: value is True,
+    "model_accepts_loss_kwargs": lambda value: value is True,
     "mask_truncated_completions": lambda value: value is False,
     "num_generations_eval": lambda value: value == 4,
+    "ref_model": lambda value: value is not None,
     "reward_func_names": lambda value: value == ["length_reward"],
     "reward_funcs": lambda value: [function.__name__ for function in value] == ["length_reward"],
     "reward_weights": lambda value: value.tolist() == [1.0],
@@ -128,14 +157,18 @@ METRICS = {
 INNER_IMPORTS = {
     ("trl.chat_template_utils", "get_training_chat_template"),
     ("trl.chat_template_utils", "has_generation_markers"),
+    ("trl.models.utils", "_ForwardRedirection"),
     ("trl.models.utils", "disable_gradient_checkpointing"),
     ("trl.trainer.model_config", "ModelConfig"),
     ("trl.trainer.utils", "RepeatSampler"),
     ("trl.trainer.utils", "add_fused_lm_head"),
     ("trl.trainer.utils", "create_model_from_path"),
     ("trl.trainer.utils", "disable_dropout_in_model"),
+    ("trl.trainer.utils", "get_config_model_id"),
     ("trl.trainer.utils", "get_peft_config"),
     ("trl.trainer.utils", "get_quantization_config"),
+    ("trl.trainer.utils", "global_then_local_main_first"),
+    ("trl.trainer.utils", "pad"),
 }
 
 
@@ -282,7 +315,8 @@ def test_our_trainers_lean_on_listed_names_only(path):
             continue
         where = f"{relative(path)}:{node.lineno}: {node.attr}"
         if is_super(node.value):
-            is_theirs = any(hasattr(owner, node.attr) for owner in (GRPOTrainer, SFTTrainer, RepeatSampler))
+            owners = (GRPOTrainer, DPOTrainer, RewardTrainer, SFTTrainer, RepeatSampler)
+            is_theirs = any(hasattr(owner, node.attr) for owner in owners)
             is_ours = node.attr in own_names() and not is_theirs
             assert node.attr in methods or is_ours, f"{where} is not in SIGNATURES"
         elif is_self(node.value) and node.attr.startswith("_"):

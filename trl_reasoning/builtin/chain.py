@@ -97,7 +97,7 @@ def make_chain_dataset(
 
     if split not in SPLITS:
         raise UserError(f"split: expected one of {list(SPLITS)}, got {split!r}")
-    counts = _operand_counts(operands)
+    counts = operand_counts(operands)
     shares = {"careful": 1.0} if styles is None else dict(styles)
     _check_styles(shares)
     if size < 1:
@@ -106,7 +106,7 @@ def make_chain_dataset(
         raise UserError(f"guess_accuracy: expected a share in [0, 1], got {guess_accuracy}")
 
     rng = random.Random(f"chain-{split}-{seed}")
-    pool = _Questions(rng, split, no_repeats=unique or split == "heldout", unique=unique)
+    pool = ChainQuestions(rng, split, no_repeats=unique or split == "heldout", unique=unique)
     rows = []
     for index in range(size):
         count = counts[index % len(counts)]
@@ -126,7 +126,8 @@ def make_chain_dataset(
     return Dataset.from_list(rows)
 
 
-def _operand_counts(operands: int | Sequence[int]) -> list[int]:
+def operand_counts(operands: int | Sequence[int]) -> list[int]:
+    """The numbers of operands that rows go round."""
     low, high = (operands, operands) if isinstance(operands, int) else (operands[0], operands[-1])
     if low < 2 or high < low:
         raise UserError(f"operands: expected 2 <= least <= most, got {operands}")
@@ -141,7 +142,7 @@ def _check_styles(shares: dict[str, float]) -> None:
         raise UserError(f"styles: expected shares >= 0 with a positive sum, got {shares}")
 
 
-class _Questions:
+class ChainQuestions:
     """Draws the questions of one split; without repeats, while there are new ones."""
 
     def __init__(self, rng: random.Random, split: str, *, no_repeats: bool, unique: bool):
@@ -153,6 +154,7 @@ class _Questions:
         self.exhausted: set[int] = set()  # operand counts
 
     def draw(self, count: int) -> str:
+        """A question with this many operands."""
         if self.no_repeats and count not in self.exhausted:
             for _ in range(_MAX_DRAWS):
                 question = self._draw_any(count)
@@ -195,12 +197,12 @@ def _work(question: str, style: str, rng: random.Random, guess_accuracy: float) 
         return "", answer if rng.random() < guess_accuracy else _near(answer, rng)
     if style == "wrong":
         steps = _with_slip(steps, rng)
-        return _written(steps), steps[-1][3]
+        return write_steps(steps), steps[-1][3]
     if style == "leaping":
         return _leaps(steps), answer
     if style == "recheck":
-        return f"{_written(steps)}\ncheck\n{_written(steps)}", answer
-    return _written(steps), answer
+        return f"{write_steps(steps)}\ncheck\n{write_steps(steps)}", answer
+    return write_steps(steps), answer
 
 
 def _near(answer: int, rng: random.Random) -> int:
@@ -208,7 +210,8 @@ def _near(answer: int, rng: random.Random) -> int:
     return rng.choice([value for value in range(max(0, answer - 6), answer + 7) if value != answer])
 
 
-def _written(steps: list[tuple[int, str, int, int]]) -> str:
+def write_steps(steps: list[tuple[int, str, int, int]]) -> str:
+    """One line a step."""
     return "\n".join(f"{left}{operator}{right}={result}" for left, operator, right, result in steps)
 
 

@@ -1,10 +1,10 @@
-"""`builtin:tiny`: a Qwen3-architecture model of about one million parameters with a tokenizer of single characters."""
+"""`builtin:tiny` and smaller: models of the Qwen3 architecture with a tokenizer of single characters."""
 
 import os
 import string
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
 
@@ -17,6 +17,24 @@ ROLES = ("<|system|>", "<|user|>", "<|assistant|>")
 BUILTIN_MODELS = {
     "tiny": "the trained base checkpoint, made by recipes/quickstart/tiny_base.yaml",
     "tiny-untrained": "the same architecture with random weights (seed 0), written to the user's cache folder",
+    "mini-untrained": "a quarter of its parameters and the same tokenizer, random weights (seed 0): a student for it",
+}
+# Settings of each architecture: 0.80 and 0.25 million parameters.
+_SIZES: dict[str, dict[str, Any]] = {
+    "tiny": {
+        "hidden_size": 128,
+        "intermediate_size": 384,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+    },
+    "mini": {
+        "hidden_size": 64,
+        "intermediate_size": 256,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 1,
+    },
 }
 
 
@@ -26,7 +44,7 @@ def resolve_model(path: str) -> str:
 
     Args:
         path (`str`):
-            `builtin:tiny`, `builtin:tiny-untrained`, a local folder or a hub id.
+            `builtin:tiny`, `builtin:tiny-untrained`, `builtin:mini-untrained`, a local folder or a hub id.
 
     Returns:
         `str`: a local folder for the builtin names, any other string unchanged.
@@ -39,8 +57,8 @@ def resolve_model(path: str) -> str:
     name = path.removeprefix("builtin:")
     if name == "tiny":
         return str(files("trl_reasoning") / "builtin" / "tiny_base")
-    if name == "tiny-untrained":
-        return str(_untrained_folder())
+    if name in BUILTIN_MODELS:
+        return str(_untrained_folder(name.removesuffix("-untrained")))
     known = ", ".join(f"builtin:{known}" for known in BUILTIN_MODELS)
     raise UserError(f"model_name_or_path: no builtin model {path!r}; known: {known}")
 
@@ -80,7 +98,7 @@ def build_tokenizer() -> "PreTrainedTokenizerFast":
     return fast
 
 
-def build_tiny(folder: str | Path, *, seed: int = 0) -> Path:
+def build_tiny(folder: str | Path, *, seed: int = 0, size: str = "tiny") -> Path:
     """
     Write the untrained model and its tokenizer to a folder.
 
@@ -89,22 +107,21 @@ def build_tiny(folder: str | Path, *, seed: int = 0) -> Path:
             Where to write; made if it does not exist.
         seed (`int`, *optional*, defaults to `0`):
             Seed of the random weights.
+        size (`"tiny"` or `"mini"`, *optional*, defaults to `"tiny"`):
+            About 0.8 or 0.25 million parameters; the tokenizer is the same.
 
     Returns:
         `Path`: the folder.
     """
     import torch
+    from safetensors.torch import save_file
     from transformers import GenerationConfig, Qwen3Config, Qwen3ForCausalLM
 
     tokenizer = build_tokenizer()
     eos, pad = (tokenizer.get_vocab()[token] for token in (EOS, PAD))
     config = Qwen3Config(
         vocab_size=len(tokenizer),
-        hidden_size=128,
-        intermediate_size=384,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        num_key_value_heads=2,
+        **_SIZES[size],
         head_dim=32,
         max_position_embeddings=1024,
         tie_word_embeddings=True,
@@ -112,6 +129,8 @@ def build_tiny(folder: str | Path, *, seed: int = 0) -> Path:
         eos_token_id=eos,
         pad_token_id=pad,
         use_cache=True,
+        architectures=["Qwen3ForCausalLM"],
+        dtype="float32",
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -119,17 +138,20 @@ def build_tiny(folder: str | Path, *, seed: int = 0) -> Path:
     model.generation_config = GenerationConfig(eos_token_id=eos, pad_token_id=pad, do_sample=True)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    # Not `model.save_pretrained`, which writes in the first process of a distributed run only.
+    weights = {name: tensor for name, tensor in model.state_dict().items() if name != "lm_head.weight"}  # tied
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    for part in (config, model.generation_config, tokenizer):
+        part.save_pretrained(folder)
     return folder
 
 
-def _untrained_folder() -> Path:
+def _untrained_folder(size: str) -> Path:
     """The untrained model in the cache folder, made once; the rename makes two processes safe."""
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "trl_reasoning"
-    folder = cache / "tiny-untrained-v1"
+    folder = cache / f"{size}-untrained-v1"
     if not (folder / "config.json").exists():
-        scratch = build_tiny(cache / f"tiny-untrained-{os.getpid()}")
+        scratch = build_tiny(cache / f"{size}-untrained-{os.getpid()}", size=size)
         try:
             scratch.rename(folder)
         except OSError:  # another process was first

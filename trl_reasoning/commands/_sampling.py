@@ -1,6 +1,8 @@
 """What `evaluate` and `sample` have in common: their keys, as flags and as a recipe file, and what they load."""
 
 import argparse
+import functools
+import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
@@ -10,17 +12,18 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..config.convert import check_choice
 from ..config.errors import RecipeError
 from ._settings import add_setting_arguments, make_settings, read_settings
+from ._weights import load_model, weight_format
 
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-    from ..generation import Backend, SamplingParams
+    from ..generation import SamplingParams, TransformersBackend
 
 
 @dataclass
 class SamplingSettings:
-    """The keys of an `evaluate` or `sample` recipe; each is also a flag of the command, see `HELP`."""
+    """The keys that `evaluate` and `sample` recipes share; each is also a flag of the command, see `HELP`."""
 
     model: str
     task: str | dict[str, Any]
@@ -88,21 +91,36 @@ HELP: dict[str, str] = {
 _FREE_KEYS = ("output_dir", "restart", "batch_size", "device")
 
 
-def add_sampling_arguments(parser: argparse.ArgumentParser) -> None:
-    """Every key as a flag, and a YAML file with the same keys."""
-    add_setting_arguments(parser, SamplingSettings, HELP)
+def add_sampling_arguments(parser: argparse.ArgumentParser, command: str) -> None:
+    """Every key of `command` as a flag, and a YAML file with the same keys."""
+    module = _command(command)
+    add_setting_arguments(parser, module.SETTINGS, {**HELP, **module.OWN_HELP})
 
 
-def read_sampling_settings(
-    args: argparse.Namespace, extra: Sequence[str], command: str
-) -> tuple[SamplingSettings, Path | None]:
+def read_sampling_settings(args: argparse.Namespace, extra: Sequence[str], command: str) -> tuple[Any, Path | None]:
     """The settings of `command`, see [`read_settings`], and the folder of the recipe file where there is one."""
-    return read_settings(SamplingSettings, args, extra, command, HELP, _check_values)
+    module = _command(command)
+    return read_settings(
+        module.SETTINGS, args, extra, command, {**HELP, **module.OWN_HELP}, functools.partial(_check, module)
+    )
 
 
-def make_sampling_settings(recipe: str | Path | None, overrides: Sequence[str], command: str) -> SamplingSettings:
+def make_sampling_settings(recipe: str | Path | None, overrides: Sequence[str], command: str) -> Any:
     """Read and check a recipe of kind `evaluate` or `sample`, see [`make_settings`]."""
-    return make_settings(SamplingSettings, recipe, overrides, command, HELP, _check_values)
+    module = _command(command)
+    return make_settings(
+        module.SETTINGS, recipe, overrides, command, {**HELP, **module.OWN_HELP}, functools.partial(_check, module)
+    )
+
+
+def _command(command: str) -> Any:
+    """The module of the command: its `SETTINGS` (a class of ours with its own keys), `OWN_HELP` and `check_own`."""
+    return importlib.import_module(f".{command}", __package__)
+
+
+def _check(module: Any, settings: SamplingSettings) -> None:
+    _check_values(settings)
+    module.check_own(settings)
 
 
 def _check_values(settings: SamplingSettings) -> None:
@@ -125,21 +143,23 @@ def _check_names(settings: SamplingSettings) -> None:
     check_choice(settings.answer_kind, KINDS, "answer_kind")
     if settings.prompt_template is not None:
         check_choice(settings.prompt_template, tuple(PROMPTS), "prompt_template")
-    with _task_errors():
+    if settings.task is None:  # an evaluation without one
+        return
+    with source_errors("task"):
         source = parse_source(source_of(settings))
     if source.from_step:
         raise RecipeError("task", "`from_step` is for rows that are trained on; remove it")
 
 
 @contextmanager
-def _task_errors() -> Iterator[None]:
-    """Data errors speak of a recipe's `datasets`; here the key is `task`."""
+def source_errors(key: str) -> Iterator[None]:
+    """Data errors speak of a recipe's `datasets`; here it is another key that names the source."""
     from ..data import DataError
 
     try:
         yield
     except DataError as error:
-        raise RecipeError("task", str(error).removeprefix("datasets: ")) from error
+        raise RecipeError(key, str(error).removeprefix("datasets: ")) from error
 
 
 def source_of(settings: SamplingSettings) -> dict[str, Any]:
@@ -175,27 +195,6 @@ def sampling_params(settings: SamplingSettings) -> "SamplingParams":
     )
 
 
-def weight_format(settings: SamplingSettings) -> dict[str, Any]:
-    """
-    The format of the weights: `dtype`, and with `load_in_4bit` how the base is quantised.
-
-    What the settings leave open is, for the adapter of a run on a 4-bit base, what the run's `resolved.yaml` says: the
-    adapter fits the numbers of that base.
-    """
-    if not settings.load_in_4bit:
-        return {"dtype": settings.dtype}
-    from ..exporting.quantized import Quantization, find_quantization, run_recipe
-
-    run = find_quantization(run_recipe(settings.adapter or settings.model))
-    default = run or Quantization()
-    quant_type, nested = settings.bnb_4bit_quant_type, settings.use_bnb_nested_quant
-    return {
-        "dtype": run.dtype if run is not None and settings.dtype == "auto" else settings.dtype,
-        "bnb_4bit_quant_type": default.quant_type if quant_type is None else quant_type,
-        "use_bnb_nested_quant": default.nested if nested is None else nested,
-    }
-
-
 def identity(settings: SamplingSettings) -> dict[str, Any]:
     """What makes two runs the same: every key that shapes the samples, and the hash of the weights."""
     from ..generation import weights_hash
@@ -211,25 +210,21 @@ def identity(settings: SamplingSettings) -> dict[str, Any]:
     }
 
 
-def load_all(settings: SamplingSettings, base_dir: Path | None) -> "tuple[Backend, Dataset]":
+def load_all(settings: SamplingSettings, base_dir: Path | None) -> "tuple[TransformersBackend, Dataset]":
     """The task first, so that a wrong path is found before the model is loaded."""
-    from ..evaluation import load_task
-    from ..generation import load_backend
+    dataset = load_problems(settings, base_dir)
+    return load_model(settings), dataset
 
-    with _task_errors():
-        dataset = load_task(
+
+def load_problems(settings: SamplingSettings, base_dir: Path | None) -> "Dataset":
+    """The task's problems with their prompts."""
+    from ..evaluation import load_task
+
+    with source_errors("task"):
+        return load_task(
             source_of(settings),
             limit=settings.limit,
             prompt_template=settings.prompt_template,
             system_prompt=settings.system_prompt,
             base_dir=base_dir,
         )
-    backend = load_backend(
-        settings.model,
-        settings.adapter,
-        load_in_4bit=settings.load_in_4bit,
-        **weight_format(settings),
-        device=settings.device,
-        batch_size=settings.batch_size,
-    )
-    return backend, dataset

@@ -1,6 +1,7 @@
 """Keys of a command that come from a YAML file and from flags: read as YAML, checked like those of a recipe."""
 
 import argparse
+import json
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
@@ -29,14 +30,16 @@ def add_setting_arguments(
         parser (`argparse.ArgumentParser`):
             The command's parser.
         settings_class (`type`):
-            A dataclass; its fields are the keys.
+            A dataclass; its fields are the keys. A field's metadata are arguments of its flag, for instance `nargs`.
         help_texts (`Mapping[str, str]`):
             One line for each key.
     """
     parser.allow_abbrev = False
     parser.add_argument("recipe", nargs="?", help="YAML file with the keys below; flags override it")
     for name, item in _fields(settings_class).items():
-        flag: dict[str, Any] = {"nargs": "?", "const": "true"} if item.type in (bool, bool | None) else {}
+        flag: dict[str, Any] = dict(item.metadata)
+        if item.type in (bool, bool | None):
+            flag = {"nargs": "?", "const": "true"}
         shown = item.default not in (MISSING, None) and item.type is not bool
         text = help_texts[name] + (f" (default {item.default})" if shown else "")
         parser.add_argument(
@@ -76,13 +79,20 @@ def read_settings(
         [`~trl_reasoning.config.RecipeError`]: names the key, what was expected and the nearest spelling.
     """
     known = _fields(settings_class)
-    flags = [f"--{name}={vars(args)[name]}" for name in known if name in vars(args)]
+    flags = [f"--{name}={_as_yaml(vars(args)[name])}" for name in known if name in vars(args)]
     recipe, extra = _give_back_value(args.recipe, list(extra))
     _check_keys(
         [word[2:].partition("=")[0].partition(".")[0] for word in extra if word.startswith("--")], known, command
     )
     base_dir = None if recipe is None else find_recipe(recipe).parent
     return make_settings(settings_class, recipe, [*flags, *extra], command, help_texts, check), base_dir
+
+
+def _as_yaml(value: str | list[str]) -> str:
+    """A flag's value as it is; the words of one that takes several (`--average A B`, also `[A, B]`) as a list."""
+    if isinstance(value, str):
+        return value
+    return value[0] if len(value) == 1 and value[0].startswith("[") else json.dumps(value)
 
 
 def _give_back_value(recipe: str | None, extra: list[str]) -> tuple[str | None, list[str]]:

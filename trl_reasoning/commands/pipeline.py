@@ -93,12 +93,17 @@ def _check_training(check: StageCheck, overrides: list[str]) -> None:
 
 
 def _check_sampling(check: StageCheck, overrides: list[str]) -> None:
-    from ..evaluation import load_task
-    from ._sampling import make_sampling_settings, source_of
+    from ._measures import EvaluateSettings, load_measured_pairs
+    from ._sampling import load_problems, make_sampling_settings
 
     settings = make_sampling_settings(check.stage.recipe, overrides, check.stage.kind)
-    if check.is_ready:
-        load_task(source_of(settings), base_dir=check.stage.recipe.parent if check.stage.recipe else None)
+    base_dir = check.stage.recipe.parent if check.stage.recipe else None
+    if not check.is_ready:
+        return
+    if settings.task is not None:
+        load_problems(settings, base_dir)
+    if isinstance(settings, EvaluateSettings):
+        load_measured_pairs(settings, base_dir)
 
 
 def _check_export(check: StageCheck, overrides: list[str]) -> None:

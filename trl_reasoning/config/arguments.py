@@ -27,6 +27,14 @@ _RECORDED = (
 )
 
 
+# PEFT trains and saves the head of a model that does not write text only under that model's task.
+LORA_TASKS = {
+    "AutoModelForCausalLM": "CAUSAL_LM",
+    "AutoModelForSequenceClassification": "SEQ_CLS",
+    "AutoModelForTokenClassification": "TOKEN_CLS",
+}
+
+
 def build_arguments(
     recipe: Recipe, *, device: tuple[str, tuple[int, int] | None] | None = None
 ) -> tuple[Recipe, Any, Any, Precision, list[RewardFunction]]:
@@ -61,8 +69,8 @@ def build_arguments(
     settings = by_owner["config"]
     if any(reward.weight != 1.0 for reward in rewards):
         settings["reward_weights"] = [reward.weight for reward in rewards]
-    if recipe.get("eos_token") is not None and recipe.spec.kind == "sft":
-        settings["eos_token"] = recipe.values["eos_token"]  # SFTTrainer writes it into the model's config
+    if recipe.get("eos_token") is not None and recipe.spec.kind in ("sft", "reward"):
+        settings["eos_token"] = recipe.values["eos_token"]  # these trainers write it into the model's config
     if device_facts()[0] == "cpu":
         # Without it accelerate does not join several processes on a CPU, and transformers looks for a bfloat16 GPU.
         settings["use_cpu"] = True
@@ -116,14 +124,18 @@ def _precision(recipe: Recipe, device: tuple[str, tuple[int, int] | None]) -> Pr
 def _with_defaults(recipe: Recipe) -> dict[str, Any]:
     """The recipe's values over this package's own defaults."""
     from ..evaluation import template_stop_strings
+    from .schema import method_fields
 
     defaults: dict[str, Any] = {"output_dir": f"outputs/{recipe.name}", "report_to": ["tensorboard"]}
     if recipe.get("use_peft") and recipe.get("adapter_name_or_path") is None:
         defaults["lora_target_modules"] = "all-linear"
-    if recipe.spec.kind == "policy":
+        defaults["lora_task_type"] = LORA_TASKS[recipe.spec.architecture]
+    if recipe.get("eval_datasets"):
+        defaults["eval_strategy"] = "epoch"
+    if recipe.spec.kind in ("policy", "prompts"):
         defaults["logging_steps"] = 1
         stop_strings = template_stop_strings(recipe.get("prompt_template"))
-        if stop_strings:
+        if stop_strings and "stop_strings" in method_fields(recipe.method):
             defaults["stop_strings"] = list(stop_strings)
     return defaults | {key: value for key, value in recipe.values.items() if value is not None or key not in defaults}
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from ..data import ANSWER_FORMS, PROMPTS, DataError, parse_source
+from .arguments import LORA_TASKS
 from .convert import check_choice, convert
 from .errors import RecipeError, did_you_mean
 from .length_reward import check_length_reward
@@ -12,6 +13,7 @@ from .recipe import Recipe
 from .rewards import make_rewards
 from .routes import check_from_step
 from .sampling import check_success_reward
+from .schema import method_fields
 from .step_rewards import make_step_reward
 
 
@@ -54,7 +56,9 @@ def check_recipe(recipe: Recipe) -> None:
     if recipe.get("heldout") is not None:
         check_heldout(recipe.values["heldout"])
     _check_special_tokens(recipe)
+    _check_sources(recipe.get("eval_datasets") or [], "eval_datasets")
     _check_evaluation(recipe)
+    _check_task(recipe)
     if recipe.spec.kind == "policy":
         rewards = make_rewards(recipe.values["reward_funcs"], recipe.get("reward_weights"))
         check_success_reward(recipe, rewards)
@@ -141,7 +145,10 @@ def _check_special_tokens(recipe: Recipe) -> None:
 
 
 def _check_evaluation(recipe: Recipe) -> None:
-    """A run has no evaluation set for the trainer's own evaluation, which would stop once the model is loaded."""
+    """Without an evaluation set the trainer's own evaluation would stop once the model is loaded."""
+    if recipe.get("eval_datasets"):
+        return
+    has_key = "eval_datasets" in method_fields(recipe.method)
     for key, needs_a_set in (
         ("load_best_model_at_end", recipe.get("load_best_model_at_end", False)),
         ("eval_strategy", recipe.get("eval_strategy", "no") != "no"),
@@ -151,9 +158,25 @@ def _check_evaluation(recipe: Recipe) -> None:
         if needs_a_set:
             raise RecipeError(
                 key,
-                f"got {recipe.values[key]!r}, but a recipe has no evaluation set to measure a loss on; for accuracy "
-                "during training write `heldout: {task: builtin:chain, every: 50}` (or `datasets` in place of `task`)",
+                f"got {recipe.values[key]!r}, but the recipe has no evaluation set"
+                + ("; write `eval_datasets: [{path: ...}]`" if has_key else " to measure a loss on")
+                + (
+                    "; for accuracy during training write `heldout: {task: builtin:chain, every: 50}` (or `datasets` "
+                    "in place of `task`)"
+                    if "heldout" in method_fields(recipe.method)
+                    else ""
+                ),
             )
+
+
+def _check_task(recipe: Recipe) -> None:
+    """The task of an adapter says which head PEFT trains and saves."""
+    wanted, task = LORA_TASKS[recipe.spec.architecture], recipe.get("lora_task_type")
+    if task is not None and task != wanted:
+        lost = " (the score head would be neither trained nor saved)" if wanted != "CAUSAL_LM" else ""
+        raise RecipeError(
+            "lora_task_type", f"`method: {recipe.method}` needs {wanted}, got {task}{lost}; remove the key"
+        )
 
 
 def _check_sampling(recipe: Recipe) -> None:

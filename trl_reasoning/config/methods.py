@@ -18,10 +18,14 @@ class Method:
             `"module:Class"` of the trainer.
         config (`str`):
             `"module:Class"` of the trainer's configuration.
-        kind (`"sft"` or `"policy"`):
-            What the rows and the loss look like: `policy` methods sample completions and need rewards.
+        kind (`str`):
+            What the rows look like: `sft` (dialogues), `policy` (prompts, whose completions are sampled and rewarded),
+            `preference` (pairs), `reward` (pairs or rankings), `steps` (solutions with step labels), `prompts`
+            (prompts alone), `logits` (rows with a teacher's log-probs).
         summary (`str`):
             One line for lists.
+        architecture (`str`, *optional*, defaults to `"AutoModelForCausalLM"`):
+            The class of transformers that loads its model.
         min_generations (`int`, *optional*, defaults to `2`):
             Least number of completions of one prompt; 1 where none are compared with each other.
     """
@@ -29,8 +33,9 @@ class Method:
     stem: str
     trainer: str
     config: str
-    kind: Literal["sft", "policy"]
+    kind: Literal["sft", "policy", "preference", "reward", "steps", "prompts", "logits"]
     summary: str
+    architecture: str = "AutoModelForCausalLM"
     min_generations: int = 2
 
     def trainer_class(self) -> Any:
@@ -95,14 +100,66 @@ METHODS: dict[str, Method] = {
             summary="PPO with a value function and the KL penalty in the reward (InstructGPT, Tulu 3)",
             min_generations=1,
         ),
+        Method(
+            stem="dpo",
+            trainer="trl_reasoning.trainers.dpo:ReasoningDPOTrainer",
+            config="trl_reasoning.trainers.dpo:ReasoningDPOConfig",
+            kind="preference",
+            summary="direct preference optimisation on pairs",
+        ),
+        Method(
+            stem="ln_dpo",
+            trainer="trl_reasoning.trainers.ln_dpo:LNDPOTrainer",
+            config="trl_reasoning.trainers.ln_dpo:LNDPOConfig",
+            kind="preference",
+            summary="DPO on log-ratios a token (length-normalised, Tulu 3)",
+        ),
+        Method(
+            stem="simpo",
+            trainer="trl_reasoning.trainers.simpo:SimPOTrainer",
+            config="trl_reasoning.trainers.simpo:SimPOConfig",
+            kind="preference",
+            summary="preferences on log-probs a token with a margin, without a reference model (SimPO)",
+        ),
+        Method(
+            stem="reward",
+            trainer="trl_reasoning.trainers.reward:ReasoningRewardTrainer",
+            config="trl_reasoning.trainers.reward:ReasoningRewardConfig",
+            kind="reward",
+            summary="Bradley-Terry reward model on pairs and rankings (InstructGPT)",
+            architecture="AutoModelForSequenceClassification",
+        ),
+        Method(
+            stem="prm",
+            trainer="trl_reasoning.trainers.prm:PRMTrainer",
+            config="trl_reasoning.trainers.prm:PRMConfig",
+            kind="steps",
+            summary="process reward model on solutions whose steps have labels",
+            architecture="AutoModelForTokenClassification",
+        ),
+        Method(
+            stem="distillation",
+            trainer="trl_reasoning.trainers.distillation:ReasoningDistillationTrainer",
+            config="trl_reasoning.trainers.distillation:ReasoningDistillationConfig",
+            kind="prompts",
+            summary="on-policy distillation: the student's samples, the teacher's distribution (Qwen3)",
+        ),
+        Method(
+            stem="logit_distillation",
+            trainer="trl_reasoning.trainers.logit_distillation:LogitDistillationTrainer",
+            config="trl_reasoning.trainers.logit_distillation:LogitDistillationConfig",
+            kind="logits",
+            summary="distillation from a teacher's stored log-probs, without the teacher in memory",
+        ),
     )
 }
+_ALIASES = {"reward_model": "reward"}
 
 
 def find_method(stem: Any) -> Method:
     """The method of that name, or an error with the known names and the nearest one."""
-    if isinstance(stem, str) and stem in METHODS:
-        return METHODS[stem]
+    if isinstance(stem, str) and _ALIASES.get(stem, stem) in METHODS:
+        return METHODS[_ALIASES.get(stem, stem)]
     known = ", ".join(METHODS)
     if stem is None:
         raise RecipeError("method", f"a recipe names its method; one of: {known}")

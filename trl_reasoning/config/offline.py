@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 from .adapter_checks import check_adapter
 from .arguments import build_arguments
 from .environment import check_batch
-from .prepare import check_templates
+from .prepare import check_templates, finish_rows
 from .recipe import Recipe
 from .rewards import check_reward_models
-from .rows import load_heldout, load_rows, load_training_rows, mark_prompts
+from .rows import load_heldout, load_rows, load_training_rows
 from .step_rewards import make_step_reward, process_models_on_hub
 from .tokenizer import check_vocabulary, is_hub_model, load_tokenizer
+from .vocabulary import check_teacher
 
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def check_offline(recipe: Recipe) -> list[str]:
     """
     if recipe.spec.kind == "policy":
         check_batch(recipe, processes=1)
-    recipe, _, _, _, rewards = build_arguments(recipe, device=None if recipe.get("use_cpu") else _AMPERE)
+    recipe, args, _, _, rewards = build_arguments(recipe, device=None if recipe.get("use_cpu") else _AMPERE)
     unchecked: list[str] = check_reward_models(rewards)
     step_reward = make_step_reward(recipe)
     if step_reward:
@@ -51,6 +52,8 @@ def check_offline(recipe: Recipe) -> list[str]:
         check_adapter(recipe)
         tokenizer = load_tokenizer(recipe)
         check_vocabulary(recipe, tokenizer)
+        if recipe.spec.kind in ("prompts", "logits"):
+            check_teacher(recipe, args, tokenizer, offline=True)
     train = None
     sources = recipe.values["datasets"]
     on_hub = _hub_paths(sources, recipe.base_dir)
@@ -62,8 +65,12 @@ def check_offline(recipe: Recipe) -> list[str]:
         train = load_training_rows(recipe, rewards)
     if train is not None and tokenizer is not None:
         check_templates(recipe, tokenizer, train)
-        if recipe.spec.kind == "policy":
-            train = mark_prompts(train, tokenizer, recipe, notes=[])
+        train = finish_rows(recipe, train, tokenizer, notes=[])
+    evaluation = recipe.get("eval_datasets") or []
+    evaluation_on_hub = _hub_paths(evaluation, recipe.base_dir)
+    on_hub += evaluation_on_hub
+    if evaluation and not evaluation_on_hub:
+        load_training_rows(recipe, [], "eval_datasets")
     heldout = recipe.get("heldout")
     if heldout is not None:
         heldout_on_hub = _hub_paths(heldout.get("datasets") or [{"path": heldout["task"]}], recipe.base_dir)

@@ -9,6 +9,7 @@ from .adapter_checks import check_adapter
 from .arguments import build_arguments, peft_config, quantization_config
 from .environment import check_environment, process_count
 from .errors import RecipeError
+from .pairs import fit_pairs
 from .precision import Precision
 from .ptx import load_ptx_rows
 from .recipe import Recipe
@@ -17,6 +18,7 @@ from .rewards import check_reward_models
 from .rows import load_heldout, load_training_rows, mark_prompts
 from .step_rewards import make_step_reward
 from .tokenizer import check_assistant_mask, check_end_token, check_vocabulary, load_tokenizer
+from .vocabulary import check_teacher
 
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ class Prepared:
             With the recipe's chat template, EOS and new tokens.
         train_dataset ([`~datasets.Dataset`]):
             The rows; for policy methods with `thought_opened`.
+        eval_dataset ([`~datasets.Dataset`], *optional*):
+            Rows of `eval_datasets`, on which the trainer measures its loss.
         reward_funcs (`list`):
             Callables in the recipe's order; empty for other methods.
         heldout ([`~datasets.Dataset`], *optional*):
@@ -67,6 +71,7 @@ class Prepared:
     model_config: Any
     tokenizer: "PreTrainedTokenizerBase"
     train_dataset: "Dataset"
+    eval_dataset: "Dataset | None"
     reward_funcs: list[Any]
     heldout: "Dataset | None"
     heldout_settings: dict[str, Any]
@@ -104,6 +109,8 @@ def prepare(recipe: Recipe, *, check_env: bool = True) -> Prepared:
 def check_templates(recipe: Recipe, tokenizer: "PreTrainedTokenizerBase", dataset: "Dataset") -> None:
     """Checks of the chat template, where the rows are messages and go through it."""
     column = "messages" if "messages" in dataset.column_names else "prompt"
+    if "input_ids" in dataset.column_names:  # rows of tokens, which went through the teacher's template
+        return
     if isinstance(dataset[0][column], str):
         return
     if tokenizer.chat_template is None:
@@ -117,6 +124,17 @@ def check_templates(recipe: Recipe, tokenizer: "PreTrainedTokenizerBase", datase
         asked = recipe.get("assistant_only_loss")
         if asked or (asked is None and column == "messages"):
             check_assistant_mask(tokenizer)
+
+
+def finish_rows(
+    recipe: Recipe, dataset: "Dataset", tokenizer: "PreTrainedTokenizerBase", notes: list[str]
+) -> "Dataset":
+    """What the tokenizer is needed for: prompts and pairs that are too long, marks of prompts that open a thought."""
+    if recipe.spec.kind in ("policy", "prompts"):
+        return mark_prompts(dataset, tokenizer, recipe, notes)
+    if recipe.spec.kind in ("preference", "reward"):
+        return fit_pairs(dataset, tokenizer, recipe, notes)
+    return dataset
 
 
 def check_extras(recipe: Recipe) -> None:
@@ -164,12 +182,17 @@ def _prepare(recipe: Recipe, check_env: bool) -> Prepared:
     check_reward_models(rewards)
     tokenizer = load_tokenizer(recipe)
     check_vocabulary(recipe, tokenizer)
+    if recipe.spec.kind in ("prompts", "logits"):
+        check_teacher(recipe, args, tokenizer)
     notes: list[str] = []
     step_reward = make_step_reward(recipe)
-    train = load_training_rows(recipe, [*rewards, step_reward] if step_reward else rewards)
+    train = load_training_rows(recipe, [*rewards, step_reward] if step_reward else rewards, notes=notes)
     check_templates(recipe, tokenizer, train)
-    if recipe.spec.kind == "policy":
-        train = mark_prompts(train, tokenizer, recipe, notes)
+    train = finish_rows(recipe, train, tokenizer, notes)
+    evaluation = None
+    if recipe.get("eval_datasets"):
+        evaluation = load_training_rows(recipe, [], "eval_datasets", notes=notes)
+        evaluation = finish_rows(recipe, evaluation, tokenizer, notes)
     heldout, heldout_settings = None, {}
     if recipe.get("heldout") is not None:
         heldout, heldout_settings = load_heldout(recipe, train, notes)
@@ -179,6 +202,7 @@ def _prepare(recipe: Recipe, check_env: bool) -> Prepared:
         model_config=model_config,
         tokenizer=tokenizer,
         train_dataset=train,
+        eval_dataset=evaluation,
         reward_funcs=[reward.function for reward in rewards],
         heldout=heldout,
         heldout_settings=heldout_settings,

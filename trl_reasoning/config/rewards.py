@@ -52,7 +52,7 @@ class RewardFunction:
 
 
 def make_rewards(
-    entries: Sequence[str | dict[str, Any]], weights: Sequence[float] | None = None
+    entries: Sequence[str | dict[str, Any]], weights: Sequence[float] | None = None, *, key: str = "reward_funcs"
 ) -> list[RewardFunction]:
     """
     Build the reward functions that a recipe names.
@@ -66,6 +66,8 @@ def make_rewards(
             where rewards share a name, the values of such a one are added to it.
         weights (`Sequence[float]`, *optional*):
             The recipe's `reward_weights`, one per entry.
+        key (`str`, *optional*, defaults to `"reward_funcs"`):
+            The recipe's key that names them, for errors.
 
     Returns:
         `list[RewardFunction]`: in the order of the recipe.
@@ -83,8 +85,8 @@ def make_rewards(
     ```
     """
     if not entries:
-        raise RecipeError("reward_funcs", f"names no reward; known: {', '.join(sorted(_known()))}")
-    rewards = [make_reward(entry, f"reward_funcs[{index}]", _known()) for index, entry in enumerate(entries)]
+        raise RecipeError(key, f"names no reward; known: {', '.join(sorted(_known()))}")
+    rewards = [make_reward(entry, f"{key}[{index}]", _known()) for index, entry in enumerate(entries)]
     names = [log_name(reward.function) for reward in rewards]
     for reward, name in zip(rewards, names, strict=True):
         if reward.route is not None and names.count(name) > 1:
@@ -92,11 +94,11 @@ def make_rewards(
     names = [log_name(reward.function) for reward in rewards]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise RecipeError("reward_funcs", f"`{twice[0]}` is named twice, and its two curves would be logged as one")
+        raise RecipeError(key, f"`{twice[0]}` is named twice, and its two curves would be logged as one")
     return rewards if weights is None else _with_weights(rewards, entries, weights)
 
 
-def check_reward_models(rewards: Sequence[RewardFunction]) -> list[str]:
+def check_reward_models(rewards: Sequence[RewardFunction], *, key: str = "reward_funcs") -> list[str]:
     """
     Check that the reward models that are named by a folder are there.
 
@@ -115,7 +117,7 @@ def check_reward_models(rewards: Sequence[RewardFunction]) -> list[str]:
         if not isinstance(function, RewardModelScorer) or os.path.isdir(function.path):
             continue
         if looks_local(function.path):
-            raise RecipeError(f"reward_funcs[{index}].model", f"no folder {function.path!r} in {os.getcwd()}")
+            raise RecipeError(f"{key}[{index}].model", f"no folder {function.path!r} in {os.getcwd()}")
         on_hub.append(function.path)
     return on_hub
 

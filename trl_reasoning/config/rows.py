@@ -1,10 +1,11 @@
 """The rows of a run: sources, prompts, checks, mixture and held-out problems."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .checks import check_heldout
 from .errors import RecipeError
+from .mixture import mix, with_nones, with_start
 from .recipe import Recipe
 from .rewards import RewardFunction
 from .routes import check_routes, needed_columns, reward_columns, rows_of
@@ -16,9 +17,20 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 GOLD = "solution"
+# Columns that sources have to agree on, besides `prompt`, where they have them.
+_COLUMNS = {
+    "sft": ("completion", "messages", GOLD),
+    "preference": ("chosen", "rejected"),
+    "reward": ("chosen", "rejected", "margin", "preference", "replies", "scores"),
+    "steps": ("steps", "labels"),
+    "prompts": (),
+    "logits": ("input_ids", "labels", "top_ids", "top_logps", "completion", "messages"),
+}
 
 
-def load_training_rows(recipe: Recipe, rewards: Sequence[RewardFunction]) -> "Dataset":
+def load_training_rows(
+    recipe: Recipe, rewards: Sequence[RewardFunction], key: str = "datasets", *, notes: list[str] | None = None
+) -> "Dataset":
     """
     Load every source of the recipe, build its prompts, check its rows and mix the sources.
 
@@ -27,6 +39,10 @@ def load_training_rows(recipe: Recipe, rewards: Sequence[RewardFunction]) -> "Da
             The recipe.
         rewards (`Sequence[RewardFunction]`):
             Their columns must be there.
+        key (`str`, *optional*, defaults to `"datasets"`):
+            The list of sources: `datasets` or `eval_datasets`.
+        notes (`list[str]`, *optional*):
+            Gets a line for each source whose rows were selected.
 
     Returns:
         [`~datasets.Dataset`]: in the columns that all sources share.
@@ -34,28 +50,37 @@ def load_training_rows(recipe: Recipe, rewards: Sequence[RewardFunction]) -> "Da
     Raises:
         RecipeError: Names the source, the row or the column.
     """
-    specs = recipe.values["datasets"]
-    parts = [load_rows(recipe, spec, rewards, f"datasets[{index}]") for index, spec in enumerate(specs)]
+    specs = recipe.values[key]
+    parts = [load_rows(recipe, spec, rewards, f"{key}[{index}]", notes=notes) for index, spec in enumerate(specs)]
     routed = [reward for reward in rewards if reward.route is not None]
-    parts = _with_start(_with_nones(parts, reward_columns(routed)), specs)
-    needed = ("completion", "messages", GOLD) if recipe.spec.kind == "sft" else reward_columns(rewards)
-    rows = _mix(parts, specs, ("prompt", *needed), seed=recipe.setting("seed"))
+    parts = with_start(with_nones(parts, reward_columns(routed)), specs)
+    needed = reward_columns(rewards) if recipe.spec.kind == "policy" else _COLUMNS[recipe.spec.kind]
+    rows = mix(parts, specs, ("prompt", *needed), seed=recipe.setting("seed"))
     check_routes(rows, rewards)
     check_difficulties(rows, recipe)
     return rows
 
 
-def load_rows(recipe: Recipe, spec: dict[str, Any], rewards: Sequence[RewardFunction], key: str) -> "Dataset":
+def load_rows(
+    recipe: Recipe,
+    spec: dict[str, Any],
+    rewards: Sequence[RewardFunction],
+    key: str,
+    *,
+    notes: list[str] | None = None,
+) -> "Dataset":
     """One source with its prompts, checked; arguments as in [`load_training_rows`]."""
-    from ..data import DataError, add_prompts, check_columns, check_golds, load_source, to_sft
+    from ..data import DataError, add_prompts, check_columns, check_golds, load_source, split_pairs, to_sft
+    from ..data.step_rows import as_step_rows
 
     if recipe.get("columns"):
         spec = {**spec, "columns": {**recipe.values["columns"], **(spec.get("columns") or {})}}
     template, system = recipe.get("prompt_template"), recipe.get("system_prompt")
     try:
-        dataset = load_source(spec, base_dir=recipe.base_dir)
+        dataset = load_source(spec, base_dir=recipe.base_dir, notes=notes)
         found = set(dataset.column_names)
-        if recipe.spec.kind == "sft" and "rationale" in found and not found & {"completion", "messages"}:
+        is_dialogue = recipe.spec.kind in ("sft", "logits")
+        if is_dialogue and "rationale" in found and not found & {"completion", "messages"}:
             form = recipe.get("answer_form") or "boxed"
             dataset = to_sft(dataset, answer_form=form, template=template or "none", system_prompt=system)
         elif recipe.get("answer_form"):
@@ -66,6 +91,10 @@ def load_rows(recipe: Recipe, spec: dict[str, Any], rewards: Sequence[RewardFunc
             raise DataError("prompt_template and system_prompt have no effect on rows of `messages`; remove them")
         elif (template or system) and len(dataset):
             dataset = add_prompts(dataset, template=template or "none", system_prompt=system)
+        if recipe.spec.kind in ("preference", "reward"):
+            dataset = split_pairs(dataset)
+        elif recipe.spec.kind == "steps":
+            dataset = as_step_rows(dataset)
         needed = needed_columns(dataset, rewards)
         check_columns(dataset, recipe.spec.kind, needed)
         if GOLD in needed:
@@ -116,7 +145,7 @@ def load_heldout(recipe: Recipe, train: "Dataset | None", notes: list[str]) -> t
             )
             for source in sources
         ]
-        problems = _mix(parts, sources, ("prompt", GOLD), seed=recipe.setting("seed"))
+        problems = mix(parts, sources, ("prompt", GOLD), seed=recipe.setting("seed"))
         check_columns(problems, "evaluation", {GOLD: "the held-out accuracy"})
         check_golds(problems, GOLD)
     except DataError as error:
@@ -164,63 +193,6 @@ def mark_prompts(
         )
         dataset = dataset.select(kept)
     return dataset
-
-
-def _with_nones(parts: list["Dataset"], columns: Iterable[str]) -> list["Dataset"]:
-    """Columns that only some sources have and need, with `None` in the others, where no reward will read it."""
-    parts = list(parts)
-    for column in columns:
-        feature = next((part.features[column] for part in parts if column in part.features), None)
-        for index, part in enumerate(parts):
-            if feature is not None and column not in part.features:
-                parts[index] = part.add_column(column, [None] * len(part), feature=feature)  # type: ignore[call-arg]
-    return parts
-
-
-def _with_start(parts: list["Dataset"], specs: Sequence[dict[str, Any]]) -> list["Dataset"]:
-    """The column that says from which step on a row is drawn, where a source has a `from_step`."""
-    from ..data import parse_source
-    from ..data.source_spec import FROM_STEP
-
-    starts = [parse_source(spec).from_step for spec in specs]
-    if not any(starts):
-        return parts
-    for index, part in enumerate(parts):
-        if FROM_STEP in part.column_names:
-            raise RecipeError(
-                f"datasets[{index}]", f"has a column `{FROM_STEP}`, which the key `from_step` would replace"
-            )
-    return [
-        part.add_column(FROM_STEP, [start] * len(part))  # type: ignore[call-arg]
-        for part, start in zip(parts, starts, strict=True)
-    ]
-
-
-def _mix(parts: list["Dataset"], specs: Sequence[dict[str, Any]], needed: Iterable[str], *, seed: int) -> "Dataset":
-    """
-    Sources one after the other, or where a `weight` is given drawn with these weights until one is used up.
-
-    Columns that not all sources have in the same form are left out, and an error where they are needed.
-    """
-    from datasets import concatenate_datasets, interleave_datasets
-
-    if len(parts) == 1:
-        return parts[0]
-    shared = [
-        name
-        for name, feature in parts[0].features.items()
-        if all(part.features.get(name) == feature for part in parts)
-    ]
-    for name in needed:
-        if name not in shared and any(name in part.features for part in parts):
-            forms = [str(part.features.get(name, "missing")) for part in parts]
-            raise RecipeError("datasets", f"the sources do not agree on the column `{name}`: {' | '.join(forms)}")
-    parts = [part.select_columns(shared) for part in parts]
-    if all(spec.get("weight") is None for spec in specs):
-        return concatenate_datasets(parts)
-    weights = [float(spec.get("weight") or 1.0) for spec in specs]
-    probabilities = [weight / sum(weights) for weight in weights]
-    return interleave_datasets(parts, probabilities=probabilities, seed=seed, stopping_strategy="first_exhausted")
 
 
 def _without_trained(problems: "Dataset", train: "Dataset", notes: list[str]) -> "Dataset":

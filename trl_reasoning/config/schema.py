@@ -32,19 +32,26 @@ OWN_HINTS: dict[str, Any] = {
     "eos_token": str | None,
     "add_special_tokens": list[str] | None,
     "adapter_name_or_path": str | None,
-    "heldout": dict[str, Any] | None,
     "env": dict[str, str] | None,
 }
-POLICY_HINTS: dict[str, Any] = {
-    "reward_funcs": list[str | dict[str, Any]],
-    "max_prompt_tokens": int | None,
+# Problems whose answers a model that writes text is measured on; rows on which a loss is measured; sampled prompts.
+_HELDOUT: dict[str, Any] = {"heldout": dict[str, Any] | None}
+_EVALUATION: dict[str, Any] = {"eval_datasets": list[dict[str, Any]] | None}
+_PROMPTS: dict[str, Any] = {"max_prompt_tokens": int | None}
+KIND_HINTS: dict[str, dict[str, Any]] = {
+    "sft": _HELDOUT | _EVALUATION | {"answer_form": str | None},
+    "policy": _HELDOUT | _PROMPTS | {"reward_funcs": list[str | dict[str, Any]]},
+    "preference": _HELDOUT | _EVALUATION,
+    "reward": _EVALUATION,
+    "steps": _EVALUATION,
+    "prompts": _HELDOUT | _PROMPTS,
+    "logits": _HELDOUT | _EVALUATION | {"answer_form": str | None},
 }
 # Keys of one method alone.
 METHOD_HINTS: dict[str, dict[str, Any]] = {
     "grpo_ps": {"step_reward": str | dict[str, Any]},
     "ppo": {"ptx_dataset": dict[str, Any] | None},
 }
-SFT_HINTS: dict[str, Any] = {"answer_form": str | None}
 # Where the declared type is narrower than what the code behind it takes.
 _WIDER_HINTS: dict[str, Any] = {
     "lora_target_modules": str | list[str] | None,
@@ -60,7 +67,9 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "vllm_mode": ("colocate", "server"),
     "vllm_model_impl": ("vllm", "transformers"),
     "vllm_importance_sampling_mode": ("token_truncate", "token_mask", "sequence_truncate", "sequence_mask"),
-    "lora_task_type": ("CAUSAL_LM", "SEQ_CLS"),
+    "lora_task_type": ("CAUSAL_LM", "SEQ_CLS", "TOKEN_CLS"),
+    "truncation_mode": ("keep_start", "keep_end"),
+    "f_divergence_type": ("reverse_kl", "forward_kl", "js_divergence", "alpha_divergence"),
 }
 _POLICY_LOSS_TYPES = ("grpo", "bnpo", "dr_grpo", "dapo", "cispo", "sapo", "luspo", "vespo")
 _DTYPE_NAMES = {"bf16": "bfloat16", "fp16": "float16", "half": "float16", "fp32": "float32", "float": "float32"}
@@ -95,7 +104,7 @@ def method_fields(stem: str) -> Mapping[str, Field]:
     from trl.trainer.model_config import ModelConfig
 
     method = find_method(stem)
-    own = OWN_HINTS | (POLICY_HINTS if method.kind == "policy" else SFT_HINTS) | METHOD_HINTS.get(stem, {})
+    own = OWN_HINTS | KIND_HINTS[method.kind] | METHOD_HINTS.get(stem, {})
     fields = {name: Field(name, hint, "own") for name, hint in own.items()}
     fields.update(_class_fields(ModelConfig, "model"))
     for name, field in _class_fields(method.config_class(), "config").items():

@@ -6,7 +6,10 @@ from .columns import GoldReport, check_columns, check_golds
 from .difficulty import read_difficulties
 from .errors import DataError
 from .golds import last_boxed, number_text
+from .pairs import split_pairs
 from .prompts import PROMPTS, PromptTemplate, add_prompts, build_prompt, find_prompt_template
+from .sample_pairs import best_worst_pairs, long2short_pairs
+from .selection import SelectionReport, select_samples
 from .sft import ANSWER_FORMS, to_sft
 from .source_spec import SOURCE_KEYS, SourceSpec, parse_source
 from .sources import load_source
@@ -21,8 +24,10 @@ __all__ = [
     "DataError",
     "GoldReport",
     "PromptTemplate",
+    "SelectionReport",
     "SourceSpec",
     "add_prompts",
+    "best_worst_pairs",
     "build_prompt",
     "chat_template_names",
     "check_columns",
@@ -30,9 +35,12 @@ __all__ = [
     "find_prompt_template",
     "last_boxed",
     "load_source",
+    "long2short_pairs",
     "number_text",
     "parse_source",
     "read_difficulties",
     "resolve_chat_template",
+    "select_samples",
+    "split_pairs",
     "to_sft",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .dialogues import convert_hh_rlhf, convert_ultrafeedback
+from .dialogues import convert_hh_rlhf, convert_nectar, convert_ultrafeedback
 from .errors import DataError
 from .problems import (
     convert_countdown,
@@ -126,6 +126,13 @@ _ALL = (
         ("chosen", "rejected"),
         convert_hh_rlhf,
         _PAIR,
+    ),
+    Adapter(
+        "nectar",
+        "Nectar: transcript and seven ranked answers -> prompt, replies messages and scores (minus the rank)",
+        ("prompt", "answers"),
+        convert_nectar,
+        {"prompt": "messages", "replies": "list[messages]", "scores": "list[float64]"},
     ),
 )
 

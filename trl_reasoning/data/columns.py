@@ -5,12 +5,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .errors import DataError
+from .pairs import check_pairs
+from .rankings import check_pair_labels, check_rankings
+from .step_rows import check_step_rows
+from .teacher_rows import check_teacher_rows
 
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-METHOD_KINDS = ("policy", "sft", "preference", "evaluation")
+METHOD_KINDS = ("policy", "sft", "preference", "reward", "steps", "prompts", "logits", "evaluation")
 # What other data sets call our columns, most telling first.
 _ALIASES = {
     "prompt": ("question", "problem", "instruction", "query", "input", "text"),
@@ -56,8 +60,9 @@ def check_columns(dataset: "Dataset", method_kind: str, needed: Iterable[str] | 
         dataset ([`~datasets.Dataset`]):
             The prepared rows (prompts already built).
         method_kind (`str`):
-            `"policy"` (`prompt`), `"sft"` (`prompt` and `completion`, or `messages`), `"preference"` (`chosen`,
-            `rejected`) or `"evaluation"` (`prompt`).
+            `"policy"`, `"prompts"` and `"evaluation"` (`prompt`), `"sft"` (`prompt` and `completion`, or `messages`),
+            `"preference"` (`prompt`, `chosen`, `rejected`), `"reward"` (the same, or `prompt`, `replies`, `scores`),
+            `"steps"` (`prompt`, `steps`, `labels`) or `"logits"` (a teacher's stored log-probs, or rows as of `sft`).
         needed (`Iterable[str]` or `Mapping[str, str]`, *optional*):
             Further columns, or columns and who needs each (`{"solution": "reward accuracy"}`).
 
@@ -68,11 +73,18 @@ def check_columns(dataset: "Dataset", method_kind: str, needed: Iterable[str] | 
         raise ValueError(f"method_kind: expected one of {METHOD_KINDS}, got {method_kind!r}")
     if len(dataset) == 0:
         raise DataError("the data set is empty: no rows are left after loading, filters, size and fraction")
-    if method_kind == "sft":
+    if method_kind == "logits" and "top_ids" in dataset.column_names:
+        check_teacher_rows(dataset)
+    elif method_kind in ("sft", "logits"):
         _check_sft(dataset)
-    elif method_kind == "preference":
-        for column in ("chosen", "rejected"):
-            _check_has(dataset, column, "a preference method")
+    elif method_kind == "reward" and "replies" in dataset.column_names:
+        check_rankings(dataset)
+    elif method_kind in ("preference", "reward"):
+        check_pairs(dataset)
+        if method_kind == "reward":
+            check_pair_labels(dataset)
+    elif method_kind == "steps":
+        check_step_rows(dataset)
     else:
         _check_has(dataset, "prompt", "every run on prompts")
         _check_form(dataset, "prompt")

@@ -61,6 +61,18 @@ def convert_ultrafeedback(row: Row) -> Row:
     return _as_pair(_messages(chosen), _messages(rejected))
 
 
+def convert_nectar(row: Row) -> Row:
+    """Nectar: a transcript that ends with an empty reply, and several answers; rank 1 is the best."""
+    prompt = parse_transcript(_given(row, "prompt"))
+    if prompt[-1]["role"] == "assistant":
+        if prompt[-1]["content"]:
+            raise DataError(f"`prompt` should end with the user's turn, got {prompt[-1]}")
+        prompt = prompt[:-1]
+    answers = _given(row, "answers")
+    replies = [[{"role": "assistant", "content": answer["answer"].strip()}] for answer in answers]
+    return {"prompt": prompt, "replies": replies, "scores": [-float(answer["rank"]) for answer in answers]}
+
+
 def _given(row: Row, column: str):
     value = row.get(column)
     if not value:

@@ -81,7 +81,7 @@ def _load_file(path: Path, source: "SourceSpec") -> "Dataset":
             f"datasets: path: cannot tell the format of {str(path)!r}; expected a name that ends in "
             f"{', '.join(FORMATS)}"
         )
-    if builder == "json" and next(_filled_lines(path), None) is None:
+    if builder == "json" and next(filled_lines(path), None) is None:
         raise DataError(f"datasets: path: {str(path)!r} is empty")
     split = source.split or "train"
     # One file has one split: whatever its name is, it is this file (and `train[:100]` takes a slice of it).
@@ -126,7 +126,7 @@ def _format_of(path: Path) -> str | None:
     return next((builder for ending, builder in FORMATS.items() if name.endswith(ending)), None)
 
 
-def _filled_lines(path: Path) -> Iterator[tuple[int, str]]:
+def filled_lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines that are not blank, numbered from 1."""
     opener = gzip.open if path.name.endswith(".gz") else open
     with opener(path, "rt", encoding="utf-8") as stream:
@@ -137,13 +137,13 @@ def _filled_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def _check_json(path: Path) -> None:
     """Raise an error that names the first place where the file is not JSON rows; says nothing when all parse."""
-    first = next(_filled_lines(path), None)
+    first = next(filled_lines(path), None)
     if first is None:
         raise DataError(f"datasets: path: {str(path)!r} is empty")
     if first[1].lstrip().startswith("["):
         _check_json_list(path)
         return
-    for number, line in _filled_lines(path):
+    for number, line in filled_lines(path):
         try:
             row = json.loads(line)
         except json.JSONDecodeError as error:
@@ -155,7 +155,7 @@ def _check_json(path: Path) -> None:
 
 
 def _check_json_list(path: Path) -> None:
-    text = "".join(line for _, line in _filled_lines(path)) if path.name.endswith(".gz") else path.read_text("utf-8")
+    text = "".join(line for _, line in filled_lines(path)) if path.name.endswith(".gz") else path.read_text("utf-8")
     try:
         rows = json.loads(text)
     except json.JSONDecodeError as error:

@@ -7,6 +7,7 @@ from typing import Any
 
 from .adapters import ADAPTERS
 from .errors import DataError, nearest_hint
+from .sample_options import PairOptions, SampleOptions, parse_pair_options, parse_sample_options
 
 
 BUILTIN_PREFIX = "builtin:"
@@ -46,6 +47,11 @@ class SourceSpec:
             Optimizer step from which on rows of this source are drawn, at least 0 (the first step is step 0).
         params (`dict[str, Any]`, *optional*):
             Keyword arguments of a builtin task, for instance `{operands: [2, 7]}`.
+        from_samples ([`SampleOptions`], *optional*):
+            The path is a file of `trl-reasoning sample`; train on those samples that are chosen:
+            `{keep: right, take: shortest, per_prompt: 1}`.
+        pairs ([`PairOptions`], *optional*):
+            The path is a file of `trl-reasoning sample`; make preference pairs of them: `{rule: long2short}`.
     """
 
     path: str
@@ -60,6 +66,13 @@ class SourceSpec:
     constants: dict[str, Any] = field(default_factory=dict)
     from_step: int = 0
     params: dict[str, Any] = field(default_factory=dict)
+    from_samples: SampleOptions | None = None
+    pairs: PairOptions | None = None
+
+    @property
+    def has_samples(self) -> bool:
+        """Whether the path names samples of this package, of which rows are chosen or made."""
+        return self.from_samples is not None or self.pairs is not None
 
     @property
     def is_builtin(self) -> bool:
@@ -116,6 +129,9 @@ def parse_source(spec: Mapping[str, Any]) -> SourceSpec:
             if not isinstance(given[key], Mapping):
                 raise DataError(f"datasets: {key}: expected a mapping, got {given[key]!r}")
             given[key] = dict(given[key])
+    for key, parse in (("from_samples", parse_sample_options), ("pairs", parse_pair_options)):
+        if key in given:
+            given[key] = parse(given[key])
     source = SourceSpec(**given)
     _check_values(source)
     return source
@@ -160,3 +176,16 @@ def _check_values(source: SourceSpec) -> None:
         raise DataError(f"datasets: params are for builtin tasks only, and {source.path!r} is not one")
     if source.is_builtin and source.name is not None:
         raise DataError("datasets: name is for hub data sets only; settings of a builtin task go into 'params'")
+    if source.has_samples:
+        _check_samples(source)
+
+
+def _check_samples(source: SourceSpec) -> None:
+    if source.from_samples is not None and source.pairs is not None:
+        raise DataError("datasets: from_samples and pairs both say what becomes of the samples; set one of them")
+    key = "pairs" if source.from_samples is None else "from_samples"
+    if source.is_builtin:
+        raise DataError(f"datasets: {key}: needs a file of `trl-reasoning sample`, and {source.path!r} is a task")
+    for other in ("name", "split", "adapter", "columns"):
+        if getattr(source, other):
+            raise DataError(f"datasets: {other}: samples have keys of their own; remove {other}, or {key}")

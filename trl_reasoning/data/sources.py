@@ -10,6 +10,7 @@ from .adapters import ADAPTERS
 from .errors import DataError, nearest_hint
 from .files import find_local, load_local, looks_local, pick_split
 from .renames import rename_columns
+from .sample_rows import pair_rows, read_samples, sampled_rows
 from .source_spec import BUILTIN_PREFIX, SourceSpec, parse_source
 
 
@@ -19,18 +20,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def load_source(spec: Mapping[str, Any], *, base_dir: Path | None = None) -> "Dataset":
+def load_source(spec: Mapping[str, Any], *, base_dir: Path | None = None, notes: list[str] | None = None) -> "Dataset":
     """
     Load one source: read, rename columns, adapt, shuffle, take `size` rows or a `fraction`, and add the columns of
     `constants`, in this order.
 
-    Rows stay memory-mapped wherever they come from a file or from the hub.
+    Rows stay memory-mapped wherever they come from a file or from the hub. Samples (`from_samples`, `pairs`) are read
+    into memory, since the samples of one prompt are compared.
 
     Args:
         spec (`Mapping[str, Any]`):
             The source; its keys are those of [`SourceSpec`].
         base_dir (`Path`, *optional*):
             Folder of the recipe. Relative local paths are looked up in the current directory first, then here.
+        notes (`list[str]`, *optional*):
+            Gets a line with what was chosen of samples.
 
     Returns:
         [`~datasets.Dataset`]
@@ -51,9 +55,11 @@ def load_source(spec: Mapping[str, Any], *, base_dir: Path | None = None) -> "Da
         dataset = _make_builtin(source)
     else:
         local = find_local(source.path, base_dir)
-        if local is not None:
+        if local is not None and source.has_samples:
+            dataset = _load_samples(local, source, notes)
+        elif local is not None:
             dataset = load_local(local, source)
-        elif looks_local(source.path):
+        elif looks_local(source.path) or source.has_samples:
             raise DataError(_no_such_file(source.path, base_dir))
         else:
             dataset = _load_hub(source, base_dir)
@@ -87,6 +93,19 @@ def _make_builtin(source: SourceSpec) -> "Dataset":
         return make(**settings)
     except (TypeError, ValueError) as error:
         raise DataError(f"datasets: {source.path}: {error}") from error
+
+
+def _load_samples(path: Path, source: SourceSpec, notes: list[str] | None) -> "Dataset":
+    records = read_samples(path)
+    if source.pairs is not None:
+        dataset, report = pair_rows(records, source.pairs)
+    else:
+        assert source.from_samples is not None
+        dataset, report = sampled_rows(records, source.from_samples)
+    logger.info("datasets: %s: %s", source.path, report)
+    if notes is not None:
+        notes.append(f"{source.path}: {report}")
+    return dataset
 
 
 def _load_hub(source: SourceSpec, base_dir: Path | None) -> "Dataset":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..generation.records import read_records
 from .plots import curve_series, curves_figure, difficulty_figure, stage_colors
+from .stage_table import stage_notes, stage_table
 from .summary import paired_change
 
 
@@ -30,8 +31,9 @@ STAGE_KEYS = (
     "by_difficulty",
     "note",
 )
+# Present in a row only where they were measured.
+MEASURE_KEYS = ("pairs", "divergence", "win_rate")
 CURVES_PNG, DIFFICULTY_PNG = "curves.png", "by_difficulty.png"
-_NOTHING = "–"
 
 
 def write_report(
@@ -52,7 +54,8 @@ def write_report(
             One row a stage with `name` and `kind` (base, sft, rl, control, eval, ...) and any of `accuracy`,
             `interval` (`[low, high]`), `problems`, `samples`, `mean_tokens`, `mean_thought_tokens`, `format_share`,
             `cut_share`, `unparsed_share`, `seconds`, `peak_memory_mb`, `by_difficulty`, `note` (shown below the
-            table); missing ones are null. Two more keys are read and not copied: `records`, the path of the stage's
+            table); missing ones are null. `pairs`, `divergence` and `win_rate` (as in `metrics.json`) give columns of
+            their own where a stage has them. Two more keys are read and not copied: `records`, the path of the stage's
             `records.jsonl`, gives the paired change against the stage `compare_to`, by default the first row with
             records.
         curves (`Mapping[str, Sequence[Mapping]]`):
@@ -69,7 +72,14 @@ def write_report(
     folder = Path(output_dir)
     folder.mkdir(parents=True, exist_ok=True)
     changes = _changes(stages)
-    rows = [{**{key: stage.get(key) for key in STAGE_KEYS}, "change": changes.get(stage["name"])} for stage in stages]
+    rows = [
+        {
+            **{key: stage.get(key) for key in STAGE_KEYS},
+            **{key: stage[key] for key in MEASURE_KEYS if key in stage},
+            "change": changes.get(stage["name"]),
+        }
+        for stage in stages
+    ]
     series = {stage: found for stage, log in curves.items() if (found := curve_series(log))}
     report = {"stages": rows, "curves": series}
     (folder / "report.json").write_text(json.dumps(report, indent=2) + "\n")
@@ -79,7 +89,7 @@ def write_report(
     for name, (_, figure) in pictures.items():
         figure.savefig(folder / name)
     links = "".join(f"\n![{text}]({name})\n" for name, (text, _) in pictures.items())
-    (folder / "report.md").write_text(f"# {title}\n\n{stage_table(rows)}{_notes(rows)}{links}")
+    (folder / "report.md").write_text(f"# {title}\n\n{stage_table(rows)}{stage_notes(rows)}{links}")
     return report
 
 
@@ -99,62 +109,6 @@ def report_figures(
         `dict[str, Figure]`: file name to figure; a picture without data is left out.
     """
     return {name: figure for name, (_, figure) in _draw(report, difficulty_label).items()}
-
-
-def stage_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """
-    The stages as one markdown table.
-
-    Args:
-        rows (`Sequence[Mapping]`):
-            The `stages` of `report.json`.
-
-    Returns:
-        `str`: the table, with a dash for what was not measured.
-    """
-    columns = {
-        "stage": lambda row: row["name"],
-        "kind": lambda row: row["kind"],
-        "accuracy (95 % interval)": lambda row: format_accuracy(row["accuracy"], row["interval"]),
-        "change, in points": _format_change,
-        "mean tokens": lambda row: _number(row["mean_tokens"], "{:.1f}"),
-        "thought tokens": lambda row: _number(row["mean_thought_tokens"], "{:.1f}"),
-        "valid format": lambda row: _number(row["format_share"], "{:.1%}"),
-        "cut": lambda row: _number(row["cut_share"], "{:.1%}"),
-        "time": lambda row: _format_seconds(row["seconds"]),
-        "peak memory": lambda row: _format_memory(row["peak_memory_mb"]),
-    }
-    if not any(row["change"] for row in rows):
-        del columns["change, in points"]
-    lines = ["| " + " | ".join(columns) + " |", "|" + "|".join(["---", "---"] + ["---:"] * (len(columns) - 2)) + "|"]
-    lines += ["| " + " | ".join(str(cell(row)) for cell in columns.values()) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
-
-
-def format_accuracy(accuracy: float | None, interval: Sequence[float] | None) -> str:
-    """
-    Accuracy and interval in per cent.
-
-    Args:
-        accuracy (`float`, *optional*):
-            Share in [0, 1].
-        interval (`Sequence[float]`, *optional*):
-            Low and high end, as shares.
-
-    Returns:
-        `str`: for instance `"93.5% [90.1, 96.0]"`, a dash for `None`.
-
-    Example:
-
-    ```python
-    >>> format_accuracy(0.935, [0.901, 0.96])
-    '93.5% [90.1, 96.0]'
-
-    ```
-    """
-    if accuracy is None or interval is None:
-        return _number(accuracy, "{:.1%}")
-    return f"{accuracy:.1%} [{100 * interval[0]:.1f}, {100 * interval[1]:.1f}]"
 
 
 def _changes(stages: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -183,42 +137,3 @@ def _draw(report: Mapping[str, Any], difficulty_label: str) -> "dict[str, tuple[
         figure = difficulty_figure(levels, colors, difficulty_label=difficulty_label)
         pictures[DIFFICULTY_PNG] = ("Accuracy by difficulty before and after", figure)
     return pictures
-
-
-def _notes(rows: Sequence[Mapping[str, Any]]) -> str:
-    notes = [f"- {row['name']}: {row['note']}\n" for row in rows if row["note"]]
-    if any(row["accuracy"] is not None for row in rows):
-        notes.append(
-            "- Accuracy is the mean over problems of the share of right samples (pass@1). Its interval treats the "
-            "problems as a sample of the task.\n"
-        )
-    compared = {row["change"]["against"] for row in rows if row["change"]}
-    if compared:
-        notes.append(
-            f"- Change: accuracy minus that of {', '.join(sorted(compared))}, problem by problem, with its 95 % "
-            "interval.\n"
-        )
-    return "\n" + "".join(notes) if notes else ""
-
-
-def _format_change(row: Mapping[str, Any]) -> str:
-    if row["change"] is None:
-        return _NOTHING
-    low, high = row["change"]["interval"]
-    return f"{100 * row['change']['change']:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
-
-
-def _format_seconds(seconds: float | None) -> str:
-    if seconds is None or seconds < 600:
-        return _number(seconds, "{:.0f} s")
-    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def _format_memory(megabytes: float | None) -> str:
-    if megabytes is None or megabytes < 10_000:
-        return _number(megabytes, "{:.0f} MB")
-    return f"{megabytes / 1024:.1f} GB"
-
-
-def _number(value: float | None, template: str) -> str:
-    return _NOTHING if value is None else template.format(value)

@@ -3,7 +3,7 @@
 import json
 import resource
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ def evaluate(
     resume: bool = True,
     chat_template_kwargs: dict[str, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
+    extra: Callable[[list[dict[str, Any]]], Mapping[str, Any]] | None = None,
     progress: bool = False,
 ) -> dict[str, Any]:
     """
@@ -54,12 +55,15 @@ def evaluate(
             Passed to the chat template.
         settings (`Mapping`, *optional*):
             Written into `metrics.json` beside the sampling settings, for instance the task.
+        extra (`Callable`, *optional*):
+            Called with the records, which have their `token_ids`; gives further metrics.
         progress (`bool`, *optional*, defaults to `False`):
             Show a progress bar.
 
     Returns:
-        `dict`: what [`~trl_reasoning.evaluation.summarize`] gives, `seconds` (time of sampling and verifying, over all
-        interruptions), `tokens_per_second`, `peak_memory_mb` and `settings`; the content of `metrics.json`.
+        `dict`: what [`~trl_reasoning.evaluation.summarize`] and `extra` give, `seconds` (time of sampling and
+        verifying, over all interruptions), `tokens_per_second`, `peak_memory_mb` and `settings`; the content of
+        `metrics.json`.
 
     Raises:
         [`~trl_reasoning.errors.UserError`]: when the dataset has no column `solution` or no rows.
@@ -81,11 +85,13 @@ def evaluate(
         kind=kind,
         resume=resume,
         chat_template_kwargs=chat_template_kwargs,
+        keep_token_ids=True,
         progress=progress,
     )
     seconds = sum(record["seconds"] for record in records)
     metrics = {
         **summarize(records),
+        **(extra(records) if extra else {}),
         "seconds": seconds,
         "tokens_per_second": sum(record["tokens"] for record in records) / seconds,
         "peak_memory_mb": peak_memory_mb(),
@@ -97,8 +103,15 @@ def evaluate(
             **(settings or {}),
         },
     }
-    (folder / METRICS).write_text(json.dumps(metrics, indent=2) + "\n")
+    write_metrics(folder, metrics)
     return metrics
+
+
+def write_metrics(output_dir: str | Path, metrics: Mapping[str, Any]) -> None:
+    """Write `metrics.json` into a folder, which is made where it is not there."""
+    folder = Path(output_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / METRICS).write_text(json.dumps(metrics, indent=2) + "\n")
 
 
 def finished_metrics(output_dir: str | Path, settings: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean, median
 from typing import Any
 
-from ..metrics import accuracy_interval
+from ..metrics import accuracy_interval, mean_interval
 
 
 Record = dict[str, Any]
@@ -132,20 +132,15 @@ def paired_change(before: Sequence[Record], after: Sequence[Record]) -> dict[str
         the problems differ or there are fewer than two.
     """
     first, second = per_problem_accuracy(before), per_problem_accuracy(after)
-    if _questions(before) != _questions(after) or first.keys() != second.keys() or len(first) < 2:
+    if questions(before) != questions(after) or first.keys() != second.keys() or len(first) < 2:
         return None
-    from math import sqrt
-    from statistics import stdev
-
-    from scipy.stats import t
-
     differences = [second[problem] - first[problem] for problem in first]
-    change = fmean(differences)
-    margin = float(t.ppf(0.975, len(differences) - 1)) * stdev(differences) / sqrt(len(differences))
-    return {"change": change, "interval": [change - margin, change + margin], "problems": len(differences)}
+    interval = list(mean_interval(differences))
+    return {"change": fmean(differences), "interval": interval, "problems": len(differences)}
 
 
-def _questions(records: Iterable[Record]) -> dict[int, tuple[str, str | None]]:
+def questions(records: Iterable[Record]) -> dict[int, tuple[str, str | None]]:
+    """Prompt and gold answer of each problem: what two evaluations have in common when they are of the same task."""
     return {record["id"]: (str(record["prompt"]), record["solution"]) for record in records}
 
 

@@ -1,10 +1,11 @@
 """
-Export: from a trained adapter, a trained model or a GGUF file to a plain model folder that any engine loads.
+Export: from a trained adapter, a trained model, several of them or a GGUF file to a plain model folder for any engine.
 
 The merge is made in float32 on a copy in memory and is measured before anything is written: the merged model has to
 give the logits of what was trained, and what rounding to the saved format costs is a number that the user sees.
 """
 
+from .averaging import average
 from .exported import Exported, ExportError, describe
 from .folder import EXPORT_FILE, check_output, save_export
 from .gguf import read_gguf
@@ -19,6 +20,7 @@ __all__ = [
     "ExportError",
     "Exported",
     "Quantization",
+    "average",
     "check_output",
     "compare",
     "describe",

@@ -34,10 +34,15 @@ class Exported:
             The GGUF file that was read.
         quantization ([`Quantization`], *optional*):
             How the base was quantised in training.
+        stored_dtype (`str`, *optional*):
+            Format of the base's own files.
+        averaged (`dict[str, float]`):
+            The models that were averaged and their weights.
         differences (`dict[str, Difference]`):
             `merge`: the merged model against what was trained (base plus adapter; with `dequantized` weights the 4-bit
             base plus adapter), both in float32. `rounding`: what the step from there to `dtype` changes. `four_bit`:
-            the saved model against the 4-bit base plus adapter, where it was merged into the original weights.
+            the saved model against the 4-bit base plus adapter, where it was merged into the original weights. For an
+            average each model's name: that model against the average, in float32.
         notes (`list[str]`):
             What the user should know.
     """
@@ -50,6 +55,8 @@ class Exported:
     merged_into: str | None = None
     gguf_file: str | None = None
     quantization: Quantization | None = None
+    stored_dtype: str = ""
+    averaged: dict[str, float] = field(default_factory=dict)
     differences: dict[str, Difference] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -60,12 +67,15 @@ def describe(exported: Exported) -> list[str]:
 
     Args:
         exported ([`Exported`]):
-            From [`merge`] or [`read_gguf`].
+            From [`merge`], [`average`] or [`read_gguf`].
 
     Returns:
         `list[str]`
     """
-    if exported.gguf_file is not None:
+    if exported.averaged:
+        parts = ", ".join(f"{weight:g} x {model}" for model, weight in exported.averaged.items())
+        lines = [f"Average of weights in float32, saved as {exported.dtype}: {parts}."]
+    elif exported.gguf_file is not None:
         lines = [f"Weights of {exported.gguf_file} (GGUF, dequantised), saved as {exported.dtype}."]
     elif exported.adapter is None:
         lines = [f"Weights of {exported.base}, saved as {exported.dtype}."]
@@ -81,6 +91,7 @@ def describe(exported: Exported) -> list[str]:
         "rounding": f"rounded to {exported.dtype} against float32",
         "four_bit": "saved model against the 4-bit base plus adapter that was trained",
     }
+    labels |= {model: f"the average against {model}" for model in exported.averaged}
     lines += [f"{labels[name]}: {difference}" for name, difference in exported.differences.items()]
     if exported.quantization is not None and exported.merged_into == "original":
         lines.append(

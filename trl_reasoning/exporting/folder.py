@@ -70,7 +70,7 @@ def save_export(exported: Exported, output_dir: str | Path) -> Path:
 
     Args:
         exported ([`Exported`]):
-            From [`merge`] or [`read_gguf`].
+            From [`merge`], [`average`] or [`read_gguf`].
         output_dir (`str` or `Path`):
             A folder that [`check_output`] let pass.
 
@@ -92,6 +92,7 @@ def save_export(exported: Exported, output_dir: str | Path) -> Path:
         "base": exported.base,
         "adapter": exported.adapter,
         "merged_into": exported.merged_into,
+        "averaged": exported.averaged or None,
         "gguf_file": exported.gguf_file,
         "dtype": exported.dtype,
         "quantization": asdict(exported.quantization) if exported.quantization else None,

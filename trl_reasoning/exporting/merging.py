@@ -17,6 +17,7 @@ from .quantized import (
     load_quantized,
     run_recipe,
 )
+from .rounding import round_weights, saved_dtype
 
 
 # Warnings of PEFT that a user can do nothing about here: it reads a name that transformers 5.24 renamed, and it warns
@@ -90,8 +91,9 @@ def merge(
     revision = recipe.get("model_revision")
     config = AutoConfig.from_pretrained(path, revision=revision)
     _check_settings(base, adapter, into, quantization, is_stored_quantized(config))
-    target = _saved_dtype(dtype, config)
+    target = saved_dtype(dtype, config)
     exported = Exported(base, str(target).removeprefix("torch."), adapter=adapter, quantization=quantization)
+    exported.stored_dtype = str(saved_dtype("auto", config)).removeprefix("torch.")
     if recipe.get("load_in_8bit"):
         exported.notes.append("trained on an 8-bit base; how far the merged model is from that was not measured")
     if adapter is not None:
@@ -163,22 +165,10 @@ def _build(
         exported.differences["merge"] = compare(reference, logits)
         _refuse_unequal(exported, tolerance)
     if target != torch.float32:
-        logits = _round(exported, model, target, sequences, logits)
+        logits = round_weights(exported, model, target, sequences, logits)
     if four_bit and exported.merged_into == "original":
         exported.differences["four_bit"] = compare(four_bit, logits)
     exported.model = model
-
-
-def _round(exported: Exported, model: Any, target: Any, sequences: list[list[int]], before: list[Any]) -> list[Any]:
-    """Round the weights in place; the logits that the rounded weights give in float32 arithmetic."""
-    for parameter in model.parameters():
-        parameter.data = parameter.data.to(target).float()
-    after = sequence_logits(model, sequences)
-    if sequences:
-        exported.differences["rounding"] = compare(before, after)
-    for parameter in model.parameters():
-        parameter.data = parameter.data.to(target)
-    return after
 
 
 def _unload(model: Any, notes: list[str]) -> Any:
@@ -199,14 +189,6 @@ def _refuse_unequal(exported: Exported, tolerance: float | None) -> None:
             f"the merged model is not what was trained: {difference}; allowed is {allowed:.2g}. `--tolerance` allows "
             "more (a rounding error grows with the size of the logits), `--no_check` leaves the comparison out"
         )
-
-
-def _saved_dtype(name: str, config: Any) -> Any:
-    import torch
-
-    if name == "auto":
-        return config.dtype or torch.float32
-    return getattr(torch, name)
 
 
 def _default_device() -> str:

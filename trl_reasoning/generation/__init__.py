@@ -6,6 +6,7 @@ from .params import Generation, SamplingParams
 from .records import RecordsError, read_records
 from .sampling import sample_problems
 from .scorers import RewardModelScorer
+from .scoring import WeightedReward, score_records
 from .tokens import FinishReason, completion_to_text, render_prompt, trim_at_stop
 
 
@@ -17,6 +18,7 @@ __all__ = [
     "RewardModelScorer",
     "SamplingParams",
     "TransformersBackend",
+    "WeightedReward",
     "completion_to_text",
     "length_batches",
     "load_backend",
@@ -24,6 +26,7 @@ __all__ = [
     "read_records",
     "render_prompt",
     "sample_problems",
+    "score_records",
     "split_adapter",
     "trim_at_stop",
     "weights_hash",

@@ -13,9 +13,14 @@ from .backends import TransformersBackend
 
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedModel
 
 _WEIGHT_FILES = ("*.safetensors", "*.bin", "config.json", "adapter_config.json")
+# What a head is called, the method that trains it, and its task in an adapter's configuration.
+_HEADS = {
+    "ForSequenceClassification": ("sequence classification model with one label", "reward", "SEQ_CLS"),
+    "ForTokenClassification": ("token classification model", "prm", "TOKEN_CLS"),
+}
 
 
 def load_backend(
@@ -79,48 +84,34 @@ def load_backend(
     return TransformersBackend(model.eval(), tokenizer, batch_size, name=name, weights=weights)
 
 
-def load_reward_model(
-    path: str, *, dtype: str = "auto", device: str | None = None, revision: str | None = None
-) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
+def check_model_folder(path: str, architecture: str) -> None:
     """
-    Load a reward model in evaluation mode, and its tokenizer.
+    Check that a folder holds a model with the head that is needed. Names that are no folder pass.
 
     Args:
         path (`str`):
-            Folder or hub id of a sequence classification model.
-        dtype (`str`, *optional*, defaults to `"auto"`):
-            Format of the weights, as for [`load_backend`].
-        device (`str`, *optional*):
-            `cpu`, `cuda`, ...; the first accelerator where there is one.
-        revision (`str`, *optional*):
-            Revision on the hub.
-
-    Returns:
-        `tuple`: [`~transformers.PreTrainedModel`] whose `logits` are `(N, 1)`, and the tokenizer with a pad token.
+            Builtin name, folder with a model or with an adapter alone, or hub id.
+        architecture (`str`):
+            What the class of the model ends with: `"ForSequenceClassification"` or `"ForTokenClassification"`.
 
     Raises:
-        [`~trl_reasoning.errors.UserError`]: when the model has more than one label, or no trained head.
+        ValueError: The folder holds another kind of model, or an adapter for another task. Begins with `model: `.
     """
-    import torch
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    target = torch.device(device or default_device())
-    model, info = AutoModelForSequenceClassification.from_pretrained(
-        path, dtype=dtype_of(dtype, target), device_map=target, revision=revision, output_loading_info=True
-    )
-    if info["missing_keys"]:
-        missing = ", ".join(sorted(info["missing_keys"])[:3])
-        raise UserError(
-            f"reward model {path}: its files hold no weights for {missing}, so that it would score at random"
-        )
-    if model.config.num_labels != 1:
-        raise UserError(f"reward model {path}: has {model.config.num_labels} labels; a reward model has 1")
-    tokenizer = AutoTokenizer.from_pretrained(path, revision=revision)
-    if tokenizer.pad_token_id is None:
-        tokenizer.pad_token = tokenizer.eos_token
-    # Where the model reads its score: the last token of a row that is not this one.
-    model.config.get_text_config().pad_token_id = tokenizer.pad_token_id
-    return model.eval(), tokenizer
+    folder = Path(resolve_model(path))
+    kind, method, task = _HEADS[architecture]
+    if (folder / "config.json").is_file():
+        found = json.loads((folder / "config.json").read_text()).get("architectures") or ["a model without a name"]
+        if any(architecture in name for name in found):
+            return
+        holds = found[0]
+    elif (folder / "adapter_config.json").is_file():
+        found = json.loads((folder / "adapter_config.json").read_text()).get("task_type")
+        if found == task:
+            return
+        holds = f"an adapter for the task {found}"
+    else:
+        return
+    raise ValueError(f"model: {path} holds {holds}, not a {kind}; train one with `method: {method}`")
 
 
 def split_adapter(model_name_or_path: str, adapter_name_or_path: str | None = None) -> tuple[str, str | None]:

@@ -1,6 +1,5 @@
 """A step reward that holds a model: process reward models, which score each step of a thought."""
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UserError
 from ..rewards.steps import SPLITS, StepReward, StepScore, split_steps
 from .backends import length_batches
-from .loading import dtype_of
-from .tokens import render_prompt
+from .loading import check_model_folder
+from .reward_model import find_file, load_with_head
+from .step_tokens import STEP_FORMAT_FILE, read_step_format, settle_step_format
 
 
 if TYPE_CHECKING:
@@ -20,24 +20,27 @@ class ProcessScorer:
     r"""
     The score of a process reward model, a token classification model, for each step of a completion.
 
-    The model reads the prompt and then each step followed by a separator; a step's score is what it says at the last
-    token of its separator: the probability of label 1 with two labels, the logistic function of the logit with one.
+    The model reads the prompt and then each step followed by a separator, see
+    [`~trl_reasoning.generation.step_tokens.StepFormat`]; a step's score is what it says at the last token of its
+    separator: the probability of label 1 with two labels, the logistic function of the logit with one.
 
     The object holds settings only and can be pickled; the model is loaded at the first use, in evaluation mode, once
     in each process.
 
     Args:
         model (`str`):
-            Folder or hub id of a token classification model with one or two labels.
+            Folder or hub id of a token classification model with one or two labels, for instance of a `method: prm`
+            run; also the folder of its LoRA adapter alone.
         by (`"line"` or `"paragraph"`, *optional*, defaults to `"line"`):
             What a step is, see [`~trl_reasoning.rewards.steps.split_steps`].
         answer (`bool`, *optional*, defaults to `True`):
             Whether the visible answer is a step, too.
-        plain_prompt (`bool`, *optional*, defaults to `False`):
+        plain_prompt (`bool`, *optional*):
             Whether the model reads the last user message as plain text, for models that were trained without a chat
-            template. Otherwise messages go through the template of its tokenizer, where there is one.
-        separator (`str`, *optional*, defaults to `"\n"`):
-            What follows each step, as in the model's training.
+            template. Otherwise messages go through the template of its tokenizer, where there is one. Needed for other
+            models than those of `method: prm`, whose folders say it; false where nothing does.
+        separator (`str`, *optional*):
+            What follows each step, as in the model's training. As `plain_prompt`; a line break where nothing says it.
         dtype (`str`, *optional*, defaults to `"auto"`):
             Format of the weights, as for [`load_backend`].
         batch_size (`int`, *optional*, defaults to `16`):
@@ -48,7 +51,8 @@ class ProcessScorer:
             Revision on the hub.
 
     Raises:
-        ValueError: a value is outside its range, or the folder `model` holds no such model.
+        ValueError: a value is outside its range or contradicts the model's training, or the folder `model` holds no
+            such model.
 
     Reference: process supervision of DeepSeekMath (https://huggingface.co/papers/2402.03300), Section 4.1.3; labels as
     in Math-Shepherd (https://huggingface.co/papers/2312.08935).
@@ -69,8 +73,8 @@ class ProcessScorer:
         model: str,
         by: str = "line",
         answer: bool = True,
-        plain_prompt: bool = False,
-        separator: str = "\n",
+        plain_prompt: bool | None = None,
+        separator: str | None = None,
         dtype: str = "auto",
         batch_size: int = 16,
         max_length: int | None = None,
@@ -78,12 +82,15 @@ class ProcessScorer:
     ):
         if by not in SPLITS:
             raise ValueError(f"by: expected one of {list(SPLITS)}, got {by!r}")
-        if not separator:
+        if separator == "":
             raise ValueError("separator: expected a text, got an empty one")
         for name, value in (("batch_size", batch_size), ("max_length", max_length)):
             if value is not None and value < 1:
                 raise ValueError(f"{name}: expected at least 1, got {value}")
-        _check_folder(model)
+        check_model_folder(model, "ForTokenClassification")
+        settle_step_format(
+            read_step_format(Path(model) / STEP_FORMAT_FILE), model, separator=separator, plain_prompt=plain_prompt
+        )
         self.path = model
         self.by = by
         self.answer = answer
@@ -133,8 +140,14 @@ class ProcessScorer:
         import torch
 
         model, tokenizer = self._load()
+        step_format = settle_step_format(
+            read_step_format(find_file(self.path, STEP_FORMAT_FILE, self.revision)),
+            self.path,
+            separator=self.separator,
+            plain_prompt=self.plain_prompt,
+        )
         limit = min(tokenizer.model_max_length, self.max_length or tokenizer.model_max_length)
-        rows = [self._token_ids(tokenizer, prompt, row) for prompt, row in zip(prompts, steps, strict=True)]
+        rows = [step_format.token_ids(tokenizer, prompt, row) for prompt, row in zip(prompts, steps, strict=True)]
         scores: list[list[float | None]] = [[None] * len(row) for row in steps]
         scored = [row for row, (_, places) in enumerate(rows) if places and places[0] < limit]
         for batch in length_batches([min(len(rows[row][0]), limit) for row in scored], self.batch_size):
@@ -150,33 +163,10 @@ class ProcessScorer:
                 scores[row][: len(places)] = [values[place] for place in places]
         return scores
 
-    def _token_ids(
-        self, tokenizer: "PreTrainedTokenizerBase", prompt: Any, steps: Sequence[str]
-    ) -> tuple[list[int], list[int]]:
-        """Tokens of prompt and steps, and the places at which the steps' scores stand."""
-        if not isinstance(prompt, str) and (self.plain_prompt or tokenizer.chat_template is None):
-            prompt = next(message["content"] for message in reversed(prompt) if message["role"] == "user")
-        ids = list(render_prompt(tokenizer, prompt))
-        places = []
-        for step in steps:
-            # The separator is tokenized alone, so that it is the same token after every step.
-            for part in (step, self.separator):
-                ids += tokenizer(text=part, add_special_tokens=False)["input_ids"]  # type: ignore[operator]
-            places.append(len(ids) - 1)
-        return ids, places
-
     def _load(self) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
         if self._loaded is None:
             self._loaded = load_process_model(self.path, dtype=self.dtype, revision=self.revision)
         return self._loaded
-
-
-def _check_folder(model: str) -> None:
-    file = Path(model) / "config.json"
-    if file.is_file():
-        architectures = json.loads(file.read_text()).get("architectures") or ["a model without a name"]
-        if not any("ForTokenClassification" in name for name in architectures):
-            raise ValueError(f"model: {model} holds {architectures[0]}, not a token classification model")
 
 
 PROCESS_SCORERS: dict[str, Callable[..., StepReward]] = {"process_model": ProcessScorer}
@@ -191,7 +181,7 @@ def load_process_model(
 
     Args:
         path (`str`):
-            Folder or hub id of a token classification model.
+            Folder or hub id of a token classification model, or of a LoRA adapter for one.
         dtype (`str`, *optional*, defaults to `"auto"`):
             Format of the weights, as for [`load_backend`].
         device (`str`, *optional*):
@@ -205,22 +195,10 @@ def load_process_model(
     Raises:
         [`~trl_reasoning.errors.UserError`]: the model has other labels, or no trained head.
     """
-    import torch
     from accelerate import PartialState
-    from transformers import AutoModelForTokenClassification, AutoTokenizer
 
-    target = torch.device(device or str(PartialState().device))
-    model, info = AutoModelForTokenClassification.from_pretrained(
-        path, dtype=dtype_of(dtype, target), device_map=target, revision=revision, output_loading_info=True
-    )
-    if info["missing_keys"]:
-        missing = ", ".join(sorted(info["missing_keys"])[:3])
-        raise UserError(
-            f"process reward model {path}: its files hold no weights for {missing}, so that it would score at random"
-        )
+    target = device or str(PartialState().device)
+    model, tokenizer = load_with_head("AutoModelForTokenClassification", path, dtype, target, revision)
     if model.config.num_labels not in (1, 2):
         raise UserError(f"process reward model {path}: has {model.config.num_labels} labels; expected 1 or 2")
-    tokenizer = AutoTokenizer.from_pretrained(path, revision=revision)
-    if tokenizer.pad_token_id is None:
-        tokenizer.pad_token = tokenizer.eos_token
-    return model.eval(), tokenizer
+    return model, tokenizer

@@ -37,7 +37,7 @@ class RecordsFile:
             self.path.unlink(missing_ok=True)
         elif self.path.exists() and self.path.stat().st_size:
             self._check_settings(settings)
-            _drop_half_line(self.path)
+            drop_half_line(self.path)
         self.meta_path.write_text(json.dumps(settings, indent=2) + "\n")
 
     def done(self) -> set[tuple[int, int]]:
@@ -86,7 +86,7 @@ def read_records(path: str | Path) -> list[dict[str, Any]]:
     return sorted(records, key=lambda record: (record["id"], record["sample"]))
 
 
-def _drop_half_line(path: Path) -> None:
+def drop_half_line(path: Path) -> None:
     """Cut what follows the last line break: a process that was killed while writing left half a line."""
     with path.open("rb+") as stream:
         content = stream.read()

@@ -2,15 +2,17 @@
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..answers import verify
 from ..errors import UserError
-from ..text import prompt_opens_thought, split_thought
+from ..text import THINK_CLOSE, THINK_OPEN, prompt_opens_thought, split_thought
 from .backends import Backend, Generation, SamplingParams, length_batches
 from .records import RecordsFile, read_records
 from .tokens import render_prompt
@@ -18,6 +20,9 @@ from .tokens import render_prompt
 
 if TYPE_CHECKING:
     from datasets import Dataset
+
+# How the generation prompt of a chat template may begin the reply: with an opened or with an empty thought.
+_REPLY_START = re.compile(rf"{THINK_OPEN}\s*(?:{THINK_CLOSE}\s*)?\Z")
 
 
 def sample_problems(
@@ -30,6 +35,7 @@ def sample_problems(
     kind: str = "auto",
     resume: bool = True,
     chat_template_kwargs: dict[str, Any] | None = None,
+    keep_token_ids: bool = False,
     progress: bool = False,
 ) -> list[dict[str, Any]]:
     """
@@ -55,14 +61,18 @@ def sample_problems(
             Keep the samples that the file already holds.
         chat_template_kwargs (`dict`, *optional*):
             Passed to the chat template.
+        keep_token_ids (`bool`, *optional*, defaults to `False`):
+            Whether new records get `token_ids`, the tokens as they were drawn: the text alone does not give them back
+            where a tokenizer has several ways to write it.
         progress (`bool`, *optional*, defaults to `False`):
             Show a progress bar.
 
     Returns:
         `list[dict]`: one record a sample, ordered by problem and sample, with the keys `id` (row of the problem),
         `sample`, `prompt`, `completion`, `tokens`, `thought_tokens`, `finish_reason`, `status` (of the verdict;
-        `None` without a column `solution`), `extracted`, `solution`, `difficulty`, `thought`, `valid_format` and
-        `seconds` (this sample's part of its batch's time).
+        `None` without a column `solution`), `extracted`, `solution`, `difficulty`, `thought`, `valid_format`,
+        `thought_opened` (whether the prompt ended inside the thought), `reply_start` (an opened or an empty thought
+        with which the chat template began the reply) and `seconds` (this sample's part of its batch's time).
 
     Raises:
         [`RecordsError`]: when the file holds samples of another model, dataset or other settings.
@@ -70,8 +80,9 @@ def sample_problems(
     if samples < 1:
         raise UserError(f"samples: expected at least 1, got {samples}")
     problems = _render(backend, dataset, chat_template_kwargs or {})
+    draw = partial(_draw, backend, problems, params, samples, kind, has_ids=keep_token_ids, progress=progress)
     if path is None:
-        batches = _draw(backend, problems, params, samples, kind, done=set(), progress=progress)
+        batches = draw(done=set())
         records = [record for batch in batches for record in batch]
         return sorted(records, key=lambda record: (record["id"], record["sample"]))
     settings = {
@@ -83,7 +94,7 @@ def sample_problems(
         **asdict(params),
     }
     file = RecordsFile(path, settings, resume=resume)
-    for batch in _draw(backend, problems, params, samples, kind, done=file.done(), progress=progress):
+    for batch in draw(done=file.done()):
         file.append(batch)
     return read_records(path)
 
@@ -93,6 +104,7 @@ class _Problem:
     prompt: str | list[dict[str, Any]]
     ids: list[int]
     opened: bool
+    reply_start: str
     solution: str | None
     difficulty: float | None
     has_gold: bool
@@ -103,11 +115,14 @@ def _render(backend: Backend, dataset: "Dataset", chat_template_kwargs: dict[str
     has_gold = "solution" in dataset.column_names
     for row in dataset:
         ids = render_prompt(backend.tokenizer, row["prompt"], **chat_template_kwargs)  # type: ignore[call-overload, index]
+        rendered = str(backend.tokenizer.decode(ids))
+        start = None if isinstance(row["prompt"], str) else _REPLY_START.search(rendered)  # type: ignore[call-overload, index]
         problems.append(
             _Problem(
                 prompt=row["prompt"],  # type: ignore[call-overload, index]
                 ids=ids,
-                opened=prompt_opens_thought(backend.tokenizer.decode(ids)),  # type: ignore[arg-type]
+                opened=prompt_opens_thought(rendered),
+                reply_start=start[0] if start else "",
                 solution=row.get("solution"),  # type: ignore[union-attr]
                 difficulty=row.get("difficulty"),  # type: ignore[union-attr]
                 has_gold=has_gold,
@@ -131,6 +146,7 @@ def _draw(
     kind: str,
     *,
     done: set[tuple[int, int]],
+    has_ids: bool,
     progress: bool,
 ) -> Iterator[list[dict[str, Any]]]:
     """Records of one batch after the other, without those that are done."""
@@ -150,7 +166,13 @@ def _draw(
         drawn = backend.generate(prompts, replace(params, seed=params.seed + first))
         seconds = (time.perf_counter() - started) / len(batch)
         yield [
-            {"id": index, "sample": sample, **_judge(problems[index], generation, backend, kind), "seconds": seconds}
+            {
+                "id": index,
+                "sample": sample,
+                **_judge(problems[index], generation, backend, kind),
+                "seconds": seconds,
+                **({"token_ids": generation.token_ids} if has_ids else {}),
+            }
             for (index, sample), generation in zip(batch, drawn, strict=True)
             if (index, sample) not in done
         ]
@@ -174,4 +196,6 @@ def _judge(problem: _Problem, generation: Generation, backend: Backend, kind: st
         "difficulty": problem.difficulty,
         "thought": thought.thought,
         "valid_format": thought.valid,
+        "thought_opened": problem.opened,
+        "reply_start": problem.reply_start,
     }

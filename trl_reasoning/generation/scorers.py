@@ -1,17 +1,15 @@
 """Rewards that hold a model: reward models with a scalar head."""
 
 import functools
-import json
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from ..builtin import resolve_model
 from ..errors import UserError
 from ..rewards.routing import unrouted
 from ..text import THINK_OPEN, completion_text, split_thought
 from .backends import length_batches
-from .loading import load_reward_model
+from .loading import check_model_folder
+from .reward_model import load_reward_model, scored_token_ids
 
 
 if TYPE_CHECKING:
@@ -39,7 +37,7 @@ class RewardModelScorer:
 
     Args:
         model (`str`):
-            Folder or hub id.
+            Folder or hub id of a model, or of a LoRA adapter for one.
         sees (`"answer"` or `"everything"`, *optional*, defaults to `"everything"`):
             What the model is shown of a completion.
         empty_score (`float`, *optional*):
@@ -95,7 +93,7 @@ class RewardModelScorer:
                 raise ValueError(f"{name}: expected at least 1, got {value}")
         if empty_score is not None and sees != "answer":
             raise ValueError("empty_score: has no effect with `sees: everything`; remove it, or write `sees: answer`")
-        _check_folder(model)
+        check_model_folder(model, "ForSequenceClassification")
         self.path = model
         self.sees: Sees = sees
         self.empty_score = empty_score
@@ -163,18 +161,13 @@ class RewardModelScorer:
         return scores
 
     def _token_ids(self, tokenizer: "PreTrainedTokenizerBase", prompt: Conversation, reply: str) -> list[int]:
-        if isinstance(prompt, str):
-            ids: Any = tokenizer(text=prompt + reply)["input_ids"]
-            if tokenizer.eos_token_id is not None and ids[-1] != tokenizer.eos_token_id:
-                ids.append(tokenizer.eos_token_id)
-        elif tokenizer.chat_template is None:
+        is_text = isinstance(prompt, str)
+        if not is_text and tokenizer.chat_template is None:
             raise UserError(
                 f"reward_funcs: the prompts are messages, but the tokenizer of the reward model {self.path} has no "
                 "chat template; take a model that has one, or a `prompt_template` of plain text"
             )
-        else:
-            messages = [*prompt, {"role": "assistant", "content": reply}]
-            ids = tokenizer.apply_chat_template(messages, tokenize=True, return_dict=True)["input_ids"]  # type: ignore[index]
+        ids = scored_token_ids(tokenizer, prompt, reply if is_text else [{"role": "assistant", "content": reply}])
         limit = min(tokenizer.model_max_length, self.max_length or tokenizer.model_max_length)
         return ids[-limit:] if self.truncation_side == "left" else ids[:limit]
 
@@ -209,18 +202,6 @@ def _view(prompt: Conversation, text: str, opened: bool, sees: Sees) -> tuple[Co
         return prompt.rstrip().removesuffix(THINK_OPEN) if is_tagged else prompt, answer  # type: ignore[union-attr]
     # The policy's chat template wrote the opening tag, which messages do not show.
     return prompt, THINK_OPEN + text if opened and not isinstance(prompt, str) else text
-
-
-def _check_folder(model: str) -> None:
-    file = Path(resolve_model(model)) / "config.json"
-    if not file.is_file():
-        return
-    architectures = json.loads(file.read_text()).get("architectures") or ["a model without a name"]
-    if not any("ForSequenceClassification" in name for name in architectures):
-        raise ValueError(
-            f"model: {model} holds {architectures[0]}, not a sequence classification model with one label; train one "
-            "with trl's RewardTrainer, for instance"
-        )
 
 
 @functools.cache

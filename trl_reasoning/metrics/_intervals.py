@@ -1,4 +1,4 @@
-"""Confidence intervals of an accuracy."""
+"""Confidence intervals of an accuracy and of any mean."""
 
 import math
 import statistics
@@ -54,10 +54,39 @@ def accuracy_interval(per_problem: Sequence[float], samples_per_problem: int) ->
     if samples_per_problem == 1 or spread == 0:
         return _wilson(mean * problems, problems)
 
+    low, high = mean_interval(per_problem)
+    return max(0.0, low), min(1.0, high)
+
+
+def mean_interval(values: Sequence[float]) -> tuple[float, float]:
+    r"""
+    Student's 95 % confidence interval of a mean, $\bar x \pm t_{0.975,\,N-1}\, s / \sqrt{N}$.
+
+    Args:
+        values (`Sequence[float]`):
+            Independent values, at least two.
+
+    Returns:
+        `tuple[float, float]`: low and high end.
+
+    Raises:
+        ValueError: when there are fewer than two values.
+
+    Example:
+    ```python
+    >>> low, high = mean_interval([1.0, 2.0, 3.0])
+    >>> round(low, 4), round(high, 4)
+    (-0.4841, 4.4841)
+
+    ```
+    """
+    if len(values) < 2:
+        raise ValueError(f"mean_interval needs at least two values, got {len(values)}")
     from scipy.stats import t
 
-    half_width = float(t.ppf((1 + CONFIDENCE) / 2, problems - 1)) * spread / math.sqrt(problems)
-    return max(0.0, mean - half_width), min(1.0, mean + half_width)
+    mean, spread = statistics.fmean(values), statistics.stdev(values)
+    half_width = float(t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * spread / math.sqrt(len(values))
+    return mean - half_width, mean + half_width
 
 
 def _wilson(successes: float, trials: int) -> tuple[float, float]:

@@ -20,7 +20,15 @@ from .length import (
 )
 from .replay import ReplayBuffer, ScoredSample
 from .routing import make_routed_reward
-from .steps import STEP_REWARDS, StepReward, StepScore, make_chain_step_reward, split_steps
+from .steps import (
+    AGGREGATES,
+    STEP_REWARDS,
+    StepReward,
+    StepScore,
+    aggregate_steps,
+    make_chain_step_reward,
+    split_steps,
+)
 
 
 REWARDS: dict[str, Callable[..., Reward]] = {
@@ -31,6 +39,7 @@ REWARDS: dict[str, Callable[..., Reward]] = {
 }
 
 __all__ = [
+    "AGGREGATES",
     "REWARDS",
     "STEP_REWARDS",
     "KimiLengthReward",
@@ -39,6 +48,7 @@ __all__ = [
     "ScoredSample",
     "StepReward",
     "StepScore",
+    "aggregate_steps",
     "check_length_weight",
     "kimi_length_rewards",
     "length_judge",

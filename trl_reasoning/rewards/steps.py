@@ -1,13 +1,15 @@
-"""Rewards for the steps of a thought: how it splits into steps, and a checker for chain arithmetic."""
+"""Steps of a thought: how it splits into them, one score from theirs, and a checker for chain arithmetic."""
 
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ..text import THINK_CLOSE, split_thought, thought_span
 
 
 SPLITS = ("line", "paragraph")
+AGGREGATES = ("min", "product", "last")
 _SEPARATORS = {"line": re.compile(r"\n"), "paragraph": re.compile(r"\n[^\S\n]*\n\s*")}
 _CHAIN_LINE = re.compile(r"(-?\d+)([+-])(\d+)=(-?\d+)")
 
@@ -83,6 +85,50 @@ def split_steps(text: str, *, opened: bool = False, by: str = "line", answer: bo
         begin = text.index(visible, text.rindex(THINK_CLOSE) + len(THINK_CLOSE))
         steps.append((begin, begin + len(visible)))
     return [(left, right) for left, right in steps if left < right]
+
+
+def aggregate_steps(scores: Iterable[float | None], how: str = "min") -> float | None:
+    r"""
+    One score of a solution from the scores of its steps.
+
+    $$ \min_k r_k, \qquad \prod_k r_k, \qquad r_K $$
+
+    The least score is what Math-Shepherd ranks solutions by; the product is the probability that every step is right,
+    were the scores the probabilities of independent steps; the last is an outcome score.
+
+    Args:
+        scores (`Iterable[float | None]`):
+            Score of each step in [0, 1]; `None` for a step that was not judged, which is left out.
+        how (`"min"`, `"product"` or `"last"`, *optional*, defaults to `"min"`):
+            How to put them together.
+
+    Returns:
+        `float` or `None`: `None` where no step was judged.
+
+    Raises:
+        ValueError: `how` is unknown.
+
+    Reference: Math-Shepherd (https://huggingface.co/papers/2312.08935) for min, Let's Verify Step by Step
+    (https://huggingface.co/papers/2305.20050) for the product.
+
+    Example:
+    ```python
+    >>> scores = [0.9, 0.5, None, 0.8]
+    >>> [round(aggregate_steps(scores, how), 2) for how in AGGREGATES]
+    [0.5, 0.36, 0.8]
+    >>> aggregate_steps([None]) is None
+    True
+
+    ```
+    """
+    if how not in AGGREGATES:
+        raise ValueError(f"aggregate: expected one of {list(AGGREGATES)}, got {how!r}")
+    judged = [score for score in scores if score is not None]
+    if not judged:
+        return None
+    if how == "product":
+        return math.prod(judged)
+    return min(judged) if how == "min" else judged[-1]
 
 
 def make_chain_step_reward(answer: bool = True) -> StepReward:

@@ -39,11 +39,11 @@ class StageKind:
     is_launched: bool = False
 
 
-TRAIN_ROLES = ("sft", "rl", "control")
+TRAIN_ROLES = ("sft", "rl", "preference", "reward", "distillation", "control")
 KINDS: dict[str, StageKind] = {
     "train": StageKind({"model": "."}, TRAIN_ROLES, is_launched=True),
     "evaluate": StageKind({"records": "records.jsonl", "metrics": "metrics.json"}, ("eval", "base", *TRAIN_ROLES)),
-    "sample": StageKind({"records": "records.jsonl"}, ("sample",)),
+    "sample": StageKind({"records": "records.jsonl", "step_labels": "step_labels.jsonl"}, ("sample",)),
     "export": StageKind({"model": "."}, ("export",), is_seeded=False),
 }
 _REFERENCE = re.compile(r"\$\{\s*stages\b([^}]*)\}")
@@ -60,7 +60,7 @@ class Stage:
         kind (`str`):
             A key of `KINDS`; also the name of the command.
         role (`str`):
-            What the report calls the stage's model: `base`, `sft`, `rl`, `control`.
+            What the report calls the stage's model: `base`, `sft`, `rl`, `preference`, `control`, ...
         recipe (`Path`, *optional*):
             The recipe file; a stage that is not training can do without one.
         settings (`dict[str, Any]`):

@@ -79,5 +79,6 @@ def _facts(stage: Stage, folder: Path, state: dict[str, Any]) -> dict[str, Any]:
     elif stage.kind == "evaluate":
         metrics = json.loads((folder / "metrics.json").read_text())
         facts.update({key: value for key, value in metrics.items() if key != "settings"})
-        facts["records"] = str(folder / "records.jsonl")
+        if (folder / "records.jsonl").is_file():  # an evaluation of pairs alone draws no samples
+            facts["records"] = str(folder / "records.jsonl")
     return facts

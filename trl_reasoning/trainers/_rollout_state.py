@@ -1,4 +1,4 @@
-"""Exact resume of the GRPO family: prompt order, position in the generation window, and the buffered rollouts."""
+"""Exact resume of trainers that generate: prompt order, position in the generation window, and buffered rollouts."""
 
 import os
 from typing import Any
@@ -24,7 +24,8 @@ class ResumableRepeatSampler(RepeatSampler):
 
 class ResumableRollouts:
     """
-    Mixin for subclasses of [`~trl.GRPOTrainer`]: a resumed run goes on as the uninterrupted one would have.
+    Mixin for TRL's trainers that generate (GRPO, distillation): a resumed run goes on as the uninterrupted one would
+    have.
 
     A checkpoint gets one `rollouts_<rank>.pt` per process with the micro-step counter and the buffered generation
     batch, since a checkpoint may fall inside a generation window (`num_iterations > 1`, or more steps per generation

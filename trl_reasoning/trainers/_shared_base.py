@@ -11,11 +11,11 @@ from peft import LoraConfig, PeftModel
 from peft.tuners.tuners_utils import BaseTunerLayer
 from peft.utils import AuxiliaryTrainingWrapper, load_peft_weights, set_peft_model_state_dict
 from torch import nn
-from transformers import PreTrainedModel
-from trl import apply_chat_template, is_conversational
+from transformers import AutoTokenizer, PreTrainedModel
 from trl.trainer.utils import add_fused_lm_head
 
 from ..errors import UserError
+from ..generation.reward_model import find_file, read_score_bias, scored_token_ids
 
 
 POLICY_ADAPTER = "default"
@@ -153,7 +153,7 @@ class RewardAdapter:
         self.path = path
         self.head: nn.Linear | None = None
 
-    def attach(self, model: PeftModel, tokenizer: Any, batch_size: int, chat_template_kwargs: dict[str, Any]) -> None:
+    def attach(self, model: PeftModel, tokenizer: Any, batch_size: int) -> None:
         """Load the adapter's weights beside the others of the model."""
         config: Any = LoraConfig.from_pretrained(self.path)
         weights = load_peft_weights(self.path, device="cpu")
@@ -175,11 +175,16 @@ class RewardAdapter:
         unexpected = set_peft_model_state_dict(model, weights, adapter_name=REWARD_ADAPTER).unexpected_keys
         if unexpected:
             raise UserError(f"reward_adapter: {self.path} has weights for modules that the base lacks: {unexpected}")
-        self.head = nn.Linear(head.size(1), 1, bias=False, device=model.device)
+        bias = read_score_bias(self.path)
+        self.head = nn.Linear(head.size(1), 1, bias=bias is not None, device=model.device)
         self.head.weight.data.copy_(head)
+        if bias is not None:
+            self.head.bias.data.fill_(bias)
         self.head.requires_grad_(False)
-        self._model, self._tokenizer = model, tokenizer
-        self._batch_size, self._template_kwargs = batch_size, chat_template_kwargs
+        self._model, self._batch_size = model, batch_size
+        # Its own, where it was saved with one: the end token, the padding and the template of its training.
+        has_own = find_file(self.path, "tokenizer_config.json") is not None
+        self._tokenizer = AutoTokenizer.from_pretrained(self.path) if has_own else tokenizer
 
     def use(self, switch: AdapterSwitch) -> None:
         """Take the switch, which has to be made when all adapters are there."""
@@ -187,27 +192,18 @@ class RewardAdapter:
 
     @torch.no_grad()
     def __call__(self, prompts: list[Any], completions: list[Any], **kwargs: Any) -> list[float]:
-        texts = [self._text(prompt, completion) for prompt, completion in zip(prompts, completions, strict=True)]
+        rows = [scored_token_ids(self._tokenizer, *pair) for pair in zip(prompts, completions, strict=True)]
         scores: list[float] = []
-        for start in range(0, len(texts), self._batch_size):
-            encoded = self._tokenizer(
-                text=texts[start : start + self._batch_size],
-                return_tensors="pt",
-                padding=True,
-                padding_side="right",
-                add_special_tokens=False,
+        for start in range(0, len(rows), self._batch_size):
+            encoded = self._tokenizer.pad(
+                {"input_ids": rows[start : start + self._batch_size]}, padding_side="right", return_tensors="pt"
             ).to(self._model.device)
             with self._switch.use(REWARD_ADAPTER):
                 trunk: Any = self._model.get_base_model().base_model
                 hidden = trunk(encoded["input_ids"], attention_mask=encoded["attention_mask"]).last_hidden_state
-            last = encoded["attention_mask"].sum(1) - 1
-            rows = torch.arange(len(last), device=last.device)
-            scores += self.head(hidden[rows, last].float()).squeeze(1).tolist()  # type: ignore[misc]
+            places = torch.arange(hidden.size(1), device=hidden.device)
+            # As in transformers: the last token that is not the pad token, which may be the end token.
+            last = (places * (encoded["input_ids"] != self._tokenizer.pad_token_id)).argmax(dim=1)  # (N,)
+            rows_of = torch.arange(len(last), device=last.device)
+            scores += self.head(hidden[rows_of, last].float()).squeeze(1).tolist()  # type: ignore[misc]
         return scores
-
-    def _text(self, prompt: Any, completion: Any) -> str:
-        if is_conversational({"prompt": prompt}):
-            return apply_chat_template({"messages": prompt + completion}, self._tokenizer, **self._template_kwargs)[
-                "text"
-            ]
-        return prompt + completion

@@ -150,13 +150,13 @@ def make_value_function(
     elif is_peft:
         add_adapter_copy(policy, REWARD_ADAPTER if start == "reward" else POLICY_ADAPTER, VALUE_ADAPTER)
         if start == "reward" and reward_head is not None:
-            head.weight.data.copy_(reward_head.weight)
+            _copy_head(reward_head, head)
         for parameter in adapter_parameters(policy, VALUE_ADAPTER).values():
             parameter.requires_grad_(True)
         value = AdapterValue(head, policy, AdapterSwitch(policy))
     elif start == "reward" and reward_model is not None:
         _check_reward_model(reward_model, policy)
-        head.weight.data.copy_(reward_model.score.weight)  # type: ignore[union-attr, arg-type]
+        _copy_head(reward_model.score, head)  # type: ignore[arg-type]
         copied: Any = copy.deepcopy(reward_model.base_model)
         disable_dropout_in_model(copied)
         value = SeparateValue(head, copied.to(policy.dtype).requires_grad_(True))
@@ -165,6 +165,12 @@ def make_value_function(
     value.to(policy.device)
     policy.add_module(NAME, value)
     return value
+
+
+def _copy_head(source: nn.Linear, head: nn.Linear) -> None:
+    head.weight.data.copy_(source.weight)
+    if source.bias is not None:  # scores that were centred on demonstrations
+        head.bias.data.copy_(source.bias)
 
 
 def _check_reward_model(reward_model: PreTrainedModel, policy: PreTrainedModel) -> None:

@@ -16,7 +16,7 @@ from ._rollout_state import ResumableRollouts
 from ._sampling import PromptSampling
 from ._sampling_config import PromptSamplingConfig
 from ._saving import AdapterOnlySaving
-from ._stop_strings import StopStrings
+from ._stop_strings import StopStrings, settle_stop_strings
 from ._update import PackedUpdate
 
 
@@ -84,15 +84,11 @@ class ReasoningGRPOConfig(LengthRewardConfig, PromptSamplingConfig, GRPOConfig):
             raise ValueError(f"loss_type: expected one of {list(LOSS_TYPES)}, got {self.loss_type!r}")
         if self.max_tokens_per_pass is not None and self.max_tokens_per_pass < 1:
             raise ValueError(f"max_tokens_per_pass: expected at least 1 token, got {self.max_tokens_per_pass}")
-        if self.stop_strings is not None and any(not string for string in self.stop_strings):
-            raise ValueError(f"stop_strings: expected non-empty strings, got {self.stop_strings}")
+        settle_stop_strings(self)
         if self.stop_strings and self.use_transformers_continuous_batching:
             raise ValueError(
                 "stop_strings: not supported with use_transformers_continuous_batching; set it to false or use_vllm"
             )
-        if self.stop_strings and self.use_vllm:
-            kwargs = self.generation_kwargs if isinstance(self.generation_kwargs, dict) else {}
-            self.generation_kwargs = {**kwargs, "stop": self.stop_strings, "include_stop_str_in_output": True}
 
 
 # TRL's loss types and how each averages.

@@ -135,8 +135,7 @@ class PPOTrainer(TrainedValue, PretrainingLoss, ReasoningGRPOTrainer):
             if goes_on and args.kl_coef != 0.0:
                 add_reference_adapter(policy)
             if scorer is not None:
-                template_kwargs: Any = self.chat_template_kwargs
-                scorer.attach(policy, self.processing_class, args.per_device_train_batch_size, template_kwargs)
+                scorer.attach(policy, self.processing_class, args.per_device_train_batch_size)
         elif args.kl_coef != 0.0:
             copied = frozen_copy(policy, self.temperature, args.cast_lm_head_to_fp32)
             self._reference_model = self.accelerator.prepare_model(copied, evaluation_mode=True)

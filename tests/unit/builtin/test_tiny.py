@@ -17,7 +17,7 @@ def tokenizer():
 def test_names():
     assert resolve_model("some/model") == "some/model"
     assert (Path(resolve_model("builtin:tiny")) / "model.safetensors").exists()
-    assert set(BUILTIN_MODELS) == {"tiny", "tiny-untrained"}
+    assert set(BUILTIN_MODELS) == {"tiny", "tiny-untrained", "mini-untrained"}
     with pytest.raises(ValueError, match="builtin:tinny.*builtin:tiny"):
         resolve_model("builtin:tinny")
 
@@ -41,6 +41,22 @@ def test_untrained_model_is_made_once_from_the_seed(tmp_path, monkeypatch):
     assert folder.is_relative_to(tmp_path)
     assert resolve_model("builtin:tiny-untrained") == str(folder)
     again = load_file(build_tiny(tmp_path / "again") / "model.safetensors")
+    assert all(tensor.equal(again[name]) for name, tensor in load_file(folder / "model.safetensors").items())
+
+
+def test_the_mini_model_is_smaller_and_has_the_same_tokenizer(tokenizer, tmp_path, monkeypatch):
+    from safetensors.torch import load_file
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = Path(resolve_model("builtin:mini-untrained"))
+    assert folder == tmp_path / "trl_reasoning" / "mini-untrained-v1"
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    # A layer has 2 x 64 x 64 (q, o), 2 x 64 x 32 (k, v), 3 x 64 x 256 (MLP) and norms of 2 x 64 and 2 x 32.
+    layer = 2 * 64 * 64 + 2 * 64 * 32 + 3 * 64 * 256 + 2 * 64 + 2 * 32
+    assert model.num_parameters() == len(tokenizer) * 64 + 4 * layer + 64
+    assert AutoTokenizer.from_pretrained(folder).get_vocab() == tokenizer.get_vocab()
+    again = load_file(build_tiny(tmp_path / "again", size="mini") / "model.safetensors")
     assert all(tensor.equal(again[name]) for name, tensor in load_file(folder / "model.safetensors").items())
 
 

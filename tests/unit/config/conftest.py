@@ -18,6 +18,11 @@ _POLICY: dict[str, Any] = {
     "max_completion_length": 16,
     "report_to": "none",
 }
+_PAIRS: dict[str, Any] = {
+    "model_name_or_path": "builtin:tiny",
+    "datasets": [{"path": "builtin:chain_pairs", "size": 8}],
+    "report_to": "none",
+}
 BASES: dict[str, dict[str, Any]] = {
     "sft": {
         "method": "sft",
@@ -27,6 +32,9 @@ BASES: dict[str, dict[str, Any]] = {
     },
     "dr_grpo": {"method": "dr_grpo", **_POLICY},
     "grpo": {"method": "grpo", **_POLICY},
+    "dpo": {"method": "dpo", **_PAIRS},
+    "simpo": {"method": "simpo", **_PAIRS},
+    "reward": {"method": "reward", **_PAIRS},
 }
 
 

@@ -10,7 +10,7 @@ def adapt(name, *rows):
 
 def test_the_promised_adapters_exist():
     assert set(ADAPTERS) == {
-        "gsm8k", "svamp", "math", "countdown", "deepmath", "openr1_math", "ultrafeedback", "hh_rlhf",
+        "gsm8k", "svamp", "math", "countdown", "deepmath", "openr1_math", "ultrafeedback", "hh_rlhf", "nectar",
     }  # fmt: skip
 
 
@@ -180,3 +180,13 @@ def test_types_do_not_depend_on_the_first_rows():
     dataset = ADAPTERS["math"](Dataset.from_list(rows))
     assert dataset.features["difficulty"].dtype == "int64"
     assert dataset[1500]["difficulty"] == 5
+
+
+def test_nectar():
+    answers = [{"answer": " good ", "model": "a", "rank": 1.0}, {"answer": "bad", "model": "b", "rank": 2.0}]
+    replies = [[{"role": "assistant", "content": content}] for content in ("good", "bad")]
+    expected = {"prompt": [{"role": "user", "content": "q"}], "replies": replies, "scores": [-1.0, -2.0]}
+    for prompt in ("\n\nHuman: q\n\nAssistant: ", "\n\nHuman: q"):
+        assert adapt("nectar", {"prompt": prompt, "answers": answers}) == [expected]
+    with pytest.raises(DataError, match="row 0: `prompt` should end with the user's turn"):
+        adapt("nectar", {"prompt": "\n\nHuman: q\n\nAssistant: a", "answers": answers})

@@ -53,7 +53,7 @@ def test_what_is_missing_is_named(rows, kind, mentions):
         ({"messages": [USER, ASSISTANT]}, "sft"),
         ({"prompt": [USER], "completion": [ASSISTANT]}, "sft"),
         ({"prompt": "q", "completion": "a"}, "sft"),
-        ({"chosen": [USER, ASSISTANT], "rejected": [USER, ASSISTANT]}, "preference"),
+        ({"prompt": [USER], "chosen": [ASSISTANT], "rejected": [{**ASSISTANT, "content": "3"}]}, "preference"),
     ],
 )
 def test_good_rows_pass(row, kind):

@@ -17,7 +17,7 @@ def test_values_get_their_types():
 def test_keys_are_those_of_the_recipes():
     assert set(SOURCE_KEYS) == {
         "path", "name", "split", "adapter", "columns", "size", "shuffle_seed", "weight", "fraction", "params",
-        "constants", "from_step",
+        "constants", "from_step", "from_samples", "pairs",
     }  # fmt: skip
 
 

@@ -70,6 +70,20 @@ def test_the_metrics_and_their_file(backend, problems, tmp_path):
     assert metrics["tokens_per_second"] == pytest.approx(sum(r["tokens"] for r in records) / metrics["seconds"])
 
 
+def test_further_measures_see_the_records_with_the_tokens_that_were_drawn(backend, problems, tmp_path):
+    seen = []
+
+    def extra(records):
+        seen.extend(records)
+        return {"longest": max(record["tokens"] for record in records)}
+
+    metrics = run(backend, problems, tmp_path, extra=extra)
+    assert metrics["longest"] == 6  # `15` has two digits
+    assert json.loads((tmp_path / "metrics.json").read_text()) == metrics
+    assert len(seen) == 8
+    assert all(record["token_ids"] == backend.tokenizer(record["completion"])["input_ids"] for record in seen)
+
+
 def test_a_second_run_gives_the_same_without_sampling(backend, problems, tmp_path):
     first = run(backend, problems, tmp_path)
     backend.calls = 0

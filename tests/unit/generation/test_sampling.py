@@ -77,6 +77,8 @@ def test_a_record_says_everything(problems, tmp_path):
         "difficulty": 2,
         "thought": "0.0 2+3=5",
         "valid_format": True,
+        "thought_opened": False,
+        "reply_start": "",
     }
     assert [record["status"] for record in records] == ["right", "wrong", "unparsed"]
     assert records[2]["finish_reason"] == "length"

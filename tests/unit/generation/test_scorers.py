@@ -9,7 +9,7 @@ from transformers import AutoTokenizer, Qwen3Config, Qwen3ForSequenceClassificat
 
 from trl_reasoning.builtin import resolve_model
 from trl_reasoning.errors import UserError
-from trl_reasoning.generation.loading import load_reward_model
+from trl_reasoning.generation.reward_model import load_reward_model
 from trl_reasoning.generation.scorers import SCORERS, RewardModelScorer
 
 

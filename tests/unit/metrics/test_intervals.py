@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from trl_reasoning.metrics import accuracy_interval
+from trl_reasoning.metrics import accuracy_interval, mean_interval
 
 
 Z = 1.959963984540054
@@ -57,3 +57,11 @@ def test_no_spread_is_wilson_over_problems():
 def test_impossible_values_raise(values, samples, message):
     with pytest.raises(ValueError, match=message):
         accuracy_interval(values, samples)
+
+
+def test_the_interval_of_any_mean_is_students():
+    # Mean 2, standard deviation 1, standard error 0.5; t(0.975, 3) = 3.18245.
+    values = [2 - math.sqrt(1.5), 2.0, 2.0, 2 + math.sqrt(1.5)]
+    assert mean_interval(values) == pytest.approx((2 - 1.591223, 2 + 1.591223), abs=1e-5)
+    with pytest.raises(ValueError, match="at least two values, got 1"):
+        mean_interval([0.5])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_reasoning.rewards.steps import StepScore, make_chain_step_reward, split_steps
+from trl_reasoning.rewards.steps import StepScore, aggregate_steps, make_chain_step_reward, split_steps
 from trl_reasoning.text import split_thought, thought_span
 
 
@@ -133,3 +133,24 @@ def test_steps_rise_and_have_text(text, opened):
     steps = split_steps(text, opened=opened)
     assert all(text[start:end].strip() == text[start:end] != "" for start, end in steps)
     assert [place for step in steps for place in step] == sorted(place for step in steps for place in step)
+
+
+@pytest.mark.parametrize(
+    ("scores", "least", "product", "last"),
+    [
+        ([0.9, 0.5, 0.8], 0.5, 0.36, 0.8),
+        ([0.0, 1.0], 0.0, 0.0, 1.0),
+        ([0.7], 0.7, 0.7, 0.7),
+        ([0.9, None, 0.5, None], 0.5, 0.45, 0.5),  # steps beyond the model's room
+        ([None, None], None, None, None),
+        ([], None, None, None),
+    ],
+)
+def test_one_score_of_all_steps(scores, least, product, last):
+    found = [aggregate_steps(scores, how) for how in ("min", "product", "last")]
+    assert found == [value if value is None else pytest.approx(value) for value in (least, product, last)]
+
+
+def test_unknown_aggregate():
+    with pytest.raises(ValueError, match=r"^aggregate: expected one of \['min', 'product', 'last'\], got 'mean'"):
+        aggregate_steps([0.5], "mean")

@@ -61,7 +61,7 @@ def test_overrides_change_settings_and_variables(write):
         ("kind: train, role: rl", "kind: trian, role: rl", "stages.rl.kind", ["'trian'", "`train`"]),
         ("time_limit_of: rl", "time_limit: rl", "stages[3].time_limit", ["unknown key", "`time_limit_of`"]),
         ("role: control", "role: controll", "stages.control.role", ["'controll'", "`control`"]),
-        ("role: rl,", "", "stages.rl.role", ["None", "sft, rl, control"]),
+        ("role: rl,", "", "stages.rl.role", ["None", "sft, rl, preference"]),
         ("recipe: rl.yaml, with", "with", "stages.rl.recipe", ["missing"]),
         ("recipe: rl.yaml, with", "recipe: lr.yaml, with", "stages.rl.recipe", ["lr.yaml"]),
         ("of: rl,", "of: lr,", "stages.rl_eval.of", ["'lr' is unknown", "base, rl"]),
