@@ -80,3 +80,5 @@ if __name__ == "__main__":
     if PartialState().is_main_process:
         with open(out, "w") as file:
             json.dump(result, file)
+    # Otherwise its threads may be at work while the interpreter ends, which aborts the process.
+    PartialState().destroy_process_group()

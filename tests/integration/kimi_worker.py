@@ -84,3 +84,5 @@ if __name__ == "__main__":
         result = {"rewards": straight.rewards, "numbers": numbers(straight), "resumed": resumed}
         with open(out, "w") as file:
             json.dump({**result, "processes": PartialState().num_processes}, file)
+    # Otherwise its threads may be at work while the interpreter ends, which aborts the process.
+    PartialState().destroy_process_group()

@@ -51,3 +51,5 @@ def main(what: str, folder: str, out: str) -> None:
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
+    # Otherwise its threads may be at work while the interpreter ends, which aborts the process.
+    PartialState().destroy_process_group()

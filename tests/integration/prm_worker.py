@@ -73,3 +73,5 @@ if __name__ == "__main__":
     if PartialState().is_main_process:
         with open(out, "w") as file:
             json.dump({**result, "processes": PartialState().num_processes}, file)
+    # Otherwise its threads may be at work while the interpreter ends, which aborts the process.
+    PartialState().destroy_process_group()

@@ -65,3 +65,5 @@ if __name__ == "__main__":
         result = {"numbers": numbers(straight), "resumed": numbers(resumed), "bias": straight.score_bias}
         with open(out, "w") as file:
             json.dump({**result, "scores": scores, "processes": PartialState().num_processes}, file)
+    # Otherwise its threads may be at work while the interpreter ends, which aborts the process.
+    PartialState().destroy_process_group()

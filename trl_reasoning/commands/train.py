@@ -43,9 +43,14 @@ def run(args: argparse.Namespace, extra: list[str]) -> int:
     if args.dry_run:
         print(dry_run_text(prepared))
         return 0
+    from accelerate import PartialState
+
     from ..train import run_training
 
-    return run_training(prepared, restart=args.restart).exit_code
+    exit_code = run_training(prepared, restart=args.restart).exit_code
+    # Its threads may otherwise be at work while the interpreter ends, which aborts one of several processes.
+    PartialState().destroy_process_group()
+    return exit_code
 
 
 def _launch(args: argparse.Namespace, extra: list[str]) -> int:
