@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _FREE_KEYS = {
     "max_steps", "num_train_epochs", "max_seconds", "save_steps", "save_strategy", "save_total_limit", "logging_steps",
     "disable_tqdm", "report_to", "resume_from_checkpoint", "output_dir", "env", "heldout",
+    "reward_watch",
 }  # fmt: skip
 
 
@@ -97,7 +98,7 @@ def delete_run(output: Path) -> None:
     """Delete what a run wrote, and nothing else."""
     for folder in output.glob("checkpoint-*"):
         shutil.rmtree(folder)
-    for name in ("run.json", "train_log.jsonl", "resolved.yaml", "environment.json"):
+    for name in ("run.json", "train_log.jsonl", "reward_samples.jsonl", "resolved.yaml", "environment.json"):
         (output / name).unlink(missing_ok=True)
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 THINK_OPEN = "<think>"
 THINK_CLOSE = "</think>"
+ANSWER_OPEN = "<answer>"
+ANSWER_CLOSE = "</answer>"
 
 END_TOKENS = (
     "<|im_end|>",
@@ -75,7 +77,7 @@ def split_thought(text: str, *, opened: bool = False) -> Thought:
 
     ```
     """
-    text = _without_end_tokens(text)
+    text = without_end_tokens(text)
     opens, closes = text.count(THINK_OPEN), text.count(THINK_CLOSE)
     head, closed, _ = text.partition(THINK_CLOSE)
     if opened:
@@ -92,6 +94,33 @@ def split_thought(text: str, *, opened: bool = False) -> Thought:
     answer = text.rpartition(THINK_CLOSE)[2].partition(THINK_OPEN)[0].strip()
     starts_right = opens == 0 if opened else opens == 1 and text.startswith(THINK_OPEN)
     return Thought(thought=thought.strip(), answer=answer, valid=starts_right and closes == 1 and answer != "")
+
+
+def visible_answer(text: str, *, opened: bool = False) -> str:
+    """
+    The visible answer of a completion, as [`split_thought`] gives it, without reading the thought.
+
+    Args:
+        text (`str`):
+            Completion, with think tags kept.
+        opened (`bool`, *optional*, defaults to `False`):
+            Whether the prompt already ended inside the thought.
+
+    Returns:
+        `str`: empty when the thought never closes.
+
+    Example:
+    ```python
+    >>> visible_answer("<think>9-5 is 4.</think>4"), visible_answer("9-5 is 4.", opened=True)
+    ('4', '')
+
+    ```
+    """
+    text = without_end_tokens(text)
+    closed = text.rfind(THINK_CLOSE)
+    if closed >= 0:
+        return text[closed + len(THINK_CLOSE) :].partition(THINK_OPEN)[0].strip()
+    return "" if opened or THINK_OPEN in text else text
 
 
 def thought_span(text: str, *, opened: bool = False) -> tuple[int, int] | None:
@@ -200,8 +229,10 @@ def completion_text(completion: str | Iterable[Mapping[str, Any]], *, opened: bo
     return "\n".join(texts)
 
 
-def _without_end_tokens(text: str) -> str:
+def without_end_tokens(text: str) -> str:
+    """The text without blanks around it and without end and padding tokens at its end."""
     text = text.strip()
-    while token := next((token for token in END_TOKENS if text.endswith(token)), None):
+    while text.endswith(END_TOKENS):
+        token = next(token for token in END_TOKENS if text.endswith(token))
         text = text.removesuffix(token).rstrip()
     return text

@@ -20,7 +20,8 @@ def run_training(prepared: "Prepared", *, restart: bool = False) -> TrainResult:
     Train, from the last checkpoint in the output folder where there is one.
 
     Writes `resolved.yaml`, `environment.json`, `train_log.jsonl`, `run.json`, checkpoints and the trained model (or
-    the adapter alone) to `output_dir`. A finished run is not repeated.
+    the adapter alone) to `output_dir`; a method that samples also `reward_samples.jsonl`, five completions with their
+    rewards every 10 steps. A finished run is not repeated.
 
     Args:
         prepared ([`~trl_reasoning.config.Prepared`]):

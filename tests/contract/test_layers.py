@@ -13,6 +13,7 @@ from source_tree import PACKAGE, REPOSITORY, Import, imports_of, modules, relati
 LAYERS = {
     "errors": 0,
     "text": 0,
+    "workers": 0,
     "answers": 1,
     "builtin": 2,
     "losses": 2,
@@ -33,7 +34,7 @@ LAYERS = {
     "cli": 9,
     "__main__": 10,
 }
-PURE = ("answers", "errors", "metrics", "rewards", "text")
+PURE = ("answers", "errors", "metrics", "rewards", "text", "workers")
 NOT_IN_PURE = {"accelerate", "datasets", "peft", "torch", "transformers", "trl"}
 MAY_IMPORT_TRL = ("trainers/", "callbacks/", "config/", "generation/backends.py")
 EXTRAS = {"bitsandbytes", "datasketch", "gguf", "matplotlib", "py3langid", "reasoning_gym", "trackio", "vllm"}

@@ -61,6 +61,7 @@ SIGNATURES = {
         "image_position_ids",
     ],
     (GRPOTrainer, "_get_train_sampler"): ["dataset"],
+    (GRPOTrainer, "_log_completion_extra"): ["column", "values"],
     (GRPOTrainer, "_prepare_inputs"): ["generation_batch"],
     (GRPOTrainer, "_save_checkpoint"): ["model", "trial"],
     (GRPOTrainer, "_set_signature_columns_if_needed"): [],

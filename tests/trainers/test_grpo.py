@@ -87,6 +87,7 @@ def test_metrics_and_losses_are_the_parents(make, common):
         trainer.train()
         logs.append(trainer.state.log_history)
     own = {"update/rows_left_out", "update/padding", "update/tokens"}
+    own |= {"thoughts/missing", "thoughts/asked", "rewards/length/skipped"}
     assert [set(log) - own for log in logs[0]] == [set(log) for log in logs[1]]
     for key in ("loss", "reward", "kl", "grad_norm"):
         assert [log[key] for log in logs[0][:2]] == pytest.approx([log[key] for log in logs[1][:2]], abs=1e-6)

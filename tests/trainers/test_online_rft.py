@@ -9,6 +9,7 @@ from transformers import TrainerCallback
 
 from trl_reasoning.builtin import make_chain_dataset
 from trl_reasoning.losses import PolicyTokens, row_weights
+from trl_reasoning.rewards import make_accuracy_reward
 from trl_reasoning.trainers import OnlineRFTConfig, OnlineRFTTrainer
 
 
@@ -105,6 +106,15 @@ def test_what_is_right(build, chain, rewards, settings, expected):
     batch = trainer._generate_and_score_completions([chain[0]] * 4)
     assert batch["advantages"].tolist() == expected
     assert trainer._metrics["train"]["rft/right"] == [sum(expected) / 4]
+
+
+@pytest.mark.parametrize(
+    ("values", "weight", "threshold"),
+    [({}, 1.0, 0.5), ({"right": 10}, 1.0, 5.0), ({"right": 0.4}, 1.0, 0.2), ({"right": 10, "wrong": -2}, 0.1, 0.4)],
+)
+def test_the_values_of_accuracy_say_what_is_right(build, values, weight, threshold):
+    trainer, _ = build(make_accuracy_reward(**values), reward_weights=[weight])
+    assert trainer._threshold == pytest.approx(threshold)
 
 
 def test_wrong_rows_are_not_passed_and_do_not_move_the_policy(build):

@@ -1,4 +1,4 @@
-"""Settings and data that curriculum and prioritised sampling refuse."""
+"""Settings and data that curriculum and prioritised sampling refuse, and the defaults of the others."""
 
 import math
 
@@ -7,6 +7,7 @@ from datasets import Dataset
 
 from trl_reasoning.builtin import make_chain_dataset
 from trl_reasoning.errors import UserError
+from trl_reasoning.rewards import make_accuracy_reward
 from trl_reasoning.trainers import DrGRPOConfig, DrGRPOTrainer
 
 
@@ -76,11 +77,8 @@ def test_defaults_are_filled_in(configure):
     )
     assert (hard.curriculum_steps, hard.curriculum_hard_fraction) == (0.5, 0.5)
     assert configure({**THEN_HARD, "curriculum_hard_threshold": 5}).curriculum_hard_fraction is None
-    assert (prioritized.success_threshold, prioritized.success_rate_decay, prioritized.priority_floor) == (
-        0.5,
-        0.5,
-        0.0,
-    )
+    assert prioritized.success_threshold is None  # the trainer asks the reward
+    assert (prioritized.success_rate_decay, prioritized.priority_floor) == (0.5, 0.0)
     assert uniform.success_rate_decay is None
 
 
@@ -103,3 +101,14 @@ def with_difficulty(values) -> Dataset:
 def test_data(configure, tiny, length_reward, settings, data, message):
     with pytest.raises(UserError, match=message):
         DrGRPOTrainer(model=tiny, args=configure(settings), reward_funcs=[length_reward], train_dataset=data)
+
+
+@pytest.mark.parametrize(
+    ("values", "given", "threshold"),
+    [({}, None, 0.5), ({"right": 10, "wrong": -2}, None, 4.0), ({"right": 10}, 1.0, 1.0)],
+)
+def test_the_values_of_accuracy_say_what_a_success_is(configure, tiny, values, given, threshold):
+    args = configure({**PRIORITIZED, "success_threshold": given})
+    rewards = [make_accuracy_reward(**values)]
+    trainer = DrGRPOTrainer(model=tiny, args=args, reward_funcs=rewards, train_dataset=DATA)
+    assert trainer._success_threshold == pytest.approx(threshold)

@@ -2,7 +2,7 @@
 
 import re
 
-from ..text import split_thought
+from ..text import visible_answer
 from .normalize import braced_end, clean, read_value
 from .rational import TooLargeError, rational
 from .units import is_known_unit
@@ -12,7 +12,12 @@ MAX_VALUE_LENGTH = 200
 MAX_JOINT_LENGTH = 40
 
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)(?![A-Za-z])\s*(?P<brace>\{)?")
-_BOX_JOINT = re.compile(r"(?:\s|\$|\\[()\[\]]|\*)*(?:[,;&、]\s*)?(?:and|or|和|或)?(?:\s|\$|\\[()\[\]]|\*)*\Z")
+# TeX boxes what follows a box command without braces.
+_BOXED_NUMBER = re.compile(r"-?\d+(?:[.,/]\d+)*")
+_BOX_JOINT = re.compile(
+    r"(?:\s|\$|\\[()\[\]]|\*)*(?:[,;&、/|]\s*)?(?:(?:\\text\s*\{)?\s*(?:and|or|maybe|perhaps|possibly|vs\.?|和|或)\s*\}?)?"
+    r"(?:\s|\$|\\[()\[\]]|\*)*\Z"
+)
 _ANSWER_TAGS = re.compile(r"<answer>((?:(?!</?answer>).)*)</answer>", re.DOTALL)
 _PHRASE = re.compile(
     r"\banswer\b[*_]{0,3}\s*(?:\bis\b|:|=)[*_]{0,3}\s*:?\s*|答案\s*(?:[是为][：:]?|[：:])\s*|####[ \t]*", re.IGNORECASE
@@ -58,8 +63,8 @@ def extract_answer(text: str, *, opened: bool = False) -> str | None:
 
     ```
     """
-    visible = split_thought(text, opened=opened).answer
-    tagged = _ANSWER_TAGS.findall(visible)
+    visible = visible_answer(text, opened=opened)
+    tagged = _ANSWER_TAGS.findall(visible) if "<answer>" in visible else []
     if tagged:
         return marked_answer(tagged[-1]) or _non_empty(tagged[-1])
     if "<answer>" in visible:
@@ -73,7 +78,7 @@ def extract_answer(text: str, *, opened: bool = False) -> str | None:
 
 def marked_answer(text: str) -> str | None:
     """The answer that a box or an answer phrase marks in the text, or `None`."""
-    boxes, is_cut = _boxes(text)
+    boxes, is_cut = boxes_of(text)
     if boxes:
         return _joined(text, boxes)
     if is_cut:
@@ -141,12 +146,15 @@ def has_operation(text: str) -> bool:
     return _OPERATION.search(_POWER_OF_TEN.sub("", text)) is not None
 
 
-def _boxes(text: str) -> tuple[list[tuple[int, int, str]], bool]:
+def boxes_of(text: str) -> tuple[list[tuple[int, int, str]], bool]:
     """All non-empty outermost boxes as (start, end, content), and whether a box was opened and never closed."""
     boxes, position, is_cut = [], 0, False
     while match := _BOX.search(text, position):
         position = match.end()
         if match["brace"] is None:
+            number = _BOXED_NUMBER.match(text, position)
+            if number:
+                boxes.append((match.start(), number.end(), number.group()))
             continue
         end = braced_end(text, match.end() - 1)
         if end is None:

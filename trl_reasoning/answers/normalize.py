@@ -2,48 +2,14 @@
 
 import re
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 
 from .rational import rational
+from .spelling import respell
 from .units import PLAIN_UNIT_AT_END, WORDS_AT_END, canonical_unit, is_known_unit, is_unit_text
 
 
-_CHARACTERS = str.maketrans(
-    {
-        **{chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},  # full-width forms
-        **dict.fromkeys("−‒–—﹣", "-"),
-        **dict.fromkeys("\u00a0\u2002\u2003\u2009\u200a\u202f\u3000", " "),
-        "×": r"\times ",
-        "·": r"\cdot ",
-        "⋅": r"\cdot ",
-        "÷": r"\div ",
-        "π": r"\pi ",
-        "∞": r"\infty ",
-        "≤": r"\le ",
-        "≥": r"\ge ",
-        "≠": r"\ne ",
-        "±": r"\pm ",
-        "√": r"\sqrt ",
-        "°": r"^\circ ",
-        "…": r"\ldots ",
-    }
-)
-_REWRITES = tuple(
-    (re.compile(pattern), replacement)
-    for pattern, replacement in (
-        (r"(?<!\\)\$|\\[()\[\]]|`", ""),  # math delimiters, code marks
-        (r"\\(?:left|right|[bB]igg?[lrm]?)(?![A-Za-z])\s*\.?", ""),
-        (r"\\(?:displaystyle|textstyle|limits)(?![A-Za-z])", ""),
-        (r"\\[dtc]frac(?![A-Za-z])", r"\\frac"),
-        (r"\\(?:le|ge)q(?:slant)?(?![A-Za-z])", lambda match: match.group()[:3]),
-        (r"\\degree(?![A-Za-z])", r"^\\circ"),
-        (r"\\(?:lbrace|rbrace)(?![A-Za-z])", lambda match: r"\{" if match.group()[1] == "l" else r"\}"),
-        (r"(?<=\d)(?:\{,\}|\\[,!;]\s*,?|,\\!)(?=\d{3})", ""),  # 10{,}080, 10\,080 and 10,\!080
-        (r"(?<!\\)\\!", ""),
-        (r"(?<!\\)\\[,;:> ]|\\q?quad(?![A-Za-z])|~", " "),
-        (r"\\(mathrm|text)\s*\{([^{}]*)\}\s*/\s*\\(?:mathrm|text)\s*\{", r"\\\1{\2/"),  # m over s, each wrapped
-        (r"(?<![\\A-Za-z])(pi|sqrt|sin|cos|tan|log|ln|exp|infty)(?![A-Za-z])", r"\\\1"),
-    )
-)
 _STYLE = re.compile(
     r"\\(?:text(?:bf|it|rm|sf|tt|normal)?|math(?:rm|bf|it|sf|tt|normal)|boldsymbol|bm|mbox|boxed|fbox)\s*(?=\{)"
 )
@@ -51,11 +17,14 @@ _WRAPPED_UNIT = re.compile(
     r"\s*(?:\\(?:text(?:rm)?|mathrm|mbox)\s*\{(?P<unit>[^{}]*)\}|\^\s*\{?\s*\\circ\s*\}?)"
     r"(?P<exponent>\s*\^\s*\{?\s*-?\d\s*\}?)?\s*\Z"
 )
-_THOUSANDS = re.compile(r"(?<![\d,.])\d{1,3}(?:,\d{3})+(?![\d,])")
 _PERCENT = re.compile(r"\s*(?:\\?%|(?<![A-Za-z\\])(?:percent|per cent|pct)\.?)\s*\Z", re.IGNORECASE)
 _CURRENCY = re.compile(r"(?P<sign>[+-]?)\s*(?P<symbol>\\\$|[€£¥])\s*(?=[\d.])")
-_CURRENCY_UNITS = {"\\$": "dollar", "€": "euro", "£": "gbp", "¥": "yen"}
-_ROOT = re.compile(r"\\sqrt\s*\((?P<radicand>[^()]*)\)")
+# Pounds are one word for money and for weight; ¥ is a yen or a yuan.
+_CURRENCY_UNITS = {"\\$": "dollar", "€": "euro", "£": "pound", "¥": ""}
+
+
+# Most answers; nothing is to be cleaned.
+PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?\Z")
 
 
 @dataclass(frozen=True)
@@ -67,6 +36,7 @@ class Value:
     percent: bool = False
 
 
+@lru_cache(maxsize=256)
 def read_value(text: str) -> Value:
     r"""
     Clean an answer and split off a per cent sign, a currency symbol or a unit.
@@ -80,7 +50,9 @@ def read_value(text: str) -> Value:
 
     ```
     """
-    text, units = _rewrite(text), []
+    if PLAIN_NUMBER.match(text):
+        return Value(text)
+    text, units = _without_outer_style(respell(text)), []
     while (wrapped := _WRAPPED_UNIT.search(text)) and _is_measured(text[: wrapped.start()], wrapped["unit"]):
         units.insert(0, (wrapped["unit"] or "degree") + (wrapped["exponent"] or ""))
         text = text[: wrapped.start()].strip()
@@ -106,6 +78,13 @@ def read_value(text: str) -> Value:
     return Value(text=strip_braces(text), unit=unit)
 
 
+def plain_numbers(one: str, two: str) -> tuple[Fraction | int, Fraction | int] | None:
+    """Both values when both are written as plain integers or decimals: most comparisons end here."""
+    if not (PLAIN_NUMBER.match(one) and PLAIN_NUMBER.match(two)):
+        return None
+    return (Fraction(one), Fraction(two)) if "." in one or "." in two else (int(one), int(two))
+
+
 def clean(text: str) -> str:
     r"""
     Clean an answer without looking for a unit.
@@ -117,7 +96,7 @@ def clean(text: str) -> str:
 
     ```
     """
-    return strip_braces(_unstyle(_rewrite(text)))
+    return text if PLAIN_NUMBER.match(text) else strip_braces(_unstyle(respell(text)))
 
 
 def braced_end(text: str, start: int) -> int | None:
@@ -164,26 +143,42 @@ def _is_measured(value: str, unit: str | None) -> bool:
     return (unit is None or is_unit_text(unit)) and rational(_unstyle(value)) is not None
 
 
-def _rewrite(text: str) -> str:
-    text = re.sub(r"\s+", " ", text.translate(_CHARACTERS))
-    for pattern, replacement in _REWRITES:
-        text = pattern.sub(replacement, text)
-    if not any(bracket in text for bracket in ("(", "[", r"\{")):
-        text = _THOUSANDS.sub(lambda match: match.group().replace(",", ""), text)
-    text = _ROOT.sub(r"\\sqrt{\g<radicand>}", text)
-    text = text.strip(" *")
-    return text if text.endswith("...") else text.rstrip(" .,;:*").removesuffix("\\")
+def _without_outer_style(text: str) -> str:
+    """Take off style commands around the whole text, so that a unit at its end is seen."""
+    if not _STYLE.match(text):
+        return text
+    partners = _partners(text)
+    start, end = 0, len(text)
+    while (match := _STYLE.match(text, start)) and partners.get(match.end()) == end - 1:
+        start, end = match.end() + 1, end - 1
+        while start < end and text[start] == " ":
+            start += 1
+        while start < end and text[end - 1] == " ":
+            end -= 1
+    return text[start:end]
 
 
 def _unstyle(text: str) -> str:
-    """Replace style commands by their content."""
-    position = 0
-    while match := _STYLE.search(text, position):
-        end = braced_end(text, match.end())
-        if end is None:
-            position = match.end()
-            continue
-        content = text[match.end() + 1 : end - 1].strip()
-        text = f"{text[: match.start()]} {content} {text[end:]}"
-        position = match.start()
-    return re.sub(r"\s+", " ", text).strip()
+    """Replace style commands by their content; linear in the length of the text."""
+    commands = list(_STYLE.finditer(text))
+    if not commands:
+        return re.sub(r"\s+", " ", text).strip()
+    partners = _partners(text)
+    characters = list(text)
+    for command in commands:
+        end = partners.get(command.end())
+        if end is not None:
+            characters[command.start() : command.end() + 1] = " " * (command.end() + 1 - command.start())
+            characters[end] = " "
+    return re.sub(r"\s+", " ", "".join(characters)).strip()
+
+
+def _partners(text: str) -> dict[int, int]:
+    """The place of the closing brace of each opening one."""
+    partners, opened = {}, []
+    for brace in re.finditer(r"\\.|[{}]", text, re.DOTALL):
+        if brace.group() == "{":
+            opened.append(brace.start())
+        elif brace.group() == "}" and opened:
+            partners[opened.pop()] = brace.start()
+    return partners

@@ -21,6 +21,7 @@ class TooLargeError(ValueError):
 
 
 _NUMBER = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+(?![\w.]))?")
+_REPEATED = re.compile(r"\\overline\s*(?:\{\s*(\d+)\s*\}|(\d))")
 _ARGUMENT = r"\s*(?:\{\s*(\d+)\s*\}|(\d))"
 _MIXED_TAIL = re.compile(rf"\s+(\d+)\s*/\s*(\d+)(?![\d.])|\s*\\frac{_ARGUMENT}{_ARGUMENT}")
 _TIMES = re.compile(r"\\times(?![A-Za-z])|\\cdot(?![A-Za-z])|\*(?!\*)")
@@ -33,8 +34,8 @@ _CLOSING = {"(": ")", "{": "}", "[": "]"}
 
 def rational(text: str) -> Fraction | None:
     r"""
-    Compute the exact value of plain arithmetic: integers, decimals, fractions, mixed numbers, scientific notation,
-    sums, products, integer powers and factorials.
+    Compute the exact value of plain arithmetic: integers, (repeating) decimals, fractions, mixed numbers, scientific
+    notation, sums, products, integer powers and factorials.
 
     Args:
         text (`str`):
@@ -60,6 +61,8 @@ def rational(text: str) -> Fraction | None:
     """
     if len(text) > MAX_LENGTH:
         raise TooLargeError(f"more than {MAX_LENGTH} characters")
+    if text.isascii() and text.isdigit():
+        return Fraction(int(text))
     try:
         return _Parser(text).parse()
     except NotRationalError:
@@ -126,13 +129,21 @@ class _Parser:
             self.position += 1
             base = _factorial(base)
         if self.take(_POWER):
-            return _power(base, self.signed())
+            self.depth += 1
+            if self.depth > MAX_DEPTH:
+                raise TooLargeError(f"more than {MAX_DEPTH} nested powers")
+            base = _power(base, self.signed())
+            self.depth -= 1
         return base
 
     def atom(self) -> Fraction:
         number = self.take(_NUMBER)
         if number:
             value = _number(number.group())
+            repeated = _REPEATED.match(self.text, self.position)
+            if repeated and "." in number.group():
+                self.position = repeated.end()
+                return value + _repeating(number.group(), repeated[1] or repeated[2])
             mixed = _MIXED_TAIL.match(self.text, self.position)
             if mixed:
                 self.position = mixed.end()
@@ -169,6 +180,12 @@ def _number(digits: str) -> Fraction:
     if abs(scale) > MAX_LENGTH:
         raise TooLargeError(f"a decimal exponent above {MAX_LENGTH}")
     return Fraction(mantissa.removesuffix(".")) * Fraction(10) ** scale
+
+
+def _repeating(before: str, digits: str) -> Fraction:
+    r"""What the repeated digits add: in 0.3\overline{6} they are 6/90."""
+    decimals = len(before.partition(".")[2])
+    return Fraction(int(digits), (10 ** len(digits) - 1) * 10**decimals)
 
 
 def _mixed(whole: Fraction, numerator: int, denominator: int) -> Fraction:

@@ -1,24 +1,34 @@
-"""Equality of formulas: a guarded door to `math-verify` (LaTeX grammar only, so no text reaches `eval`)."""
+"""Equality of formulas by a computer algebra system, which works in processes that can be killed."""
 
-import logging
 import re
-import threading
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TypeVar
 
+from ..workers import Outcome, run_limited
+from .formula_worker import PRELOAD, answer_question
 from .rational import TooLargeError
 
 
-PARSE_SECONDS = 3
-VERIFY_SECONDS = 3
+# Computing time of one comparison (honest ones take a tenth of it), and time by the clock on a busy machine.
+QUESTION_SECONDS = 1.0
+WALL_SECONDS = 4.0
+# All comparisons of one answer: a list holds many.
+ANSWER_SECONDS = 1.5
+MAX_NESTING = 25
+MEMORY_MB = 512
 MAX_LENGTH = 1_000
-MAX_LENGTH_IN_THREAD = 200
+MAX_REMEMBERED = 50_000
 
-_DECIMAL = re.compile(r"(?<![\d.])(\d*)\.(\d+)(?![\d.])")
 _TOWER = re.compile(r"\d[)}]*\^[({]*\d+[)}]*\^")
 _LARGE_FACTORIAL = re.compile(r"\d{4,}[)}]*!|![)}]*!")
 _LARGE_EXPONENT = re.compile(r"\^[({]*-?\d{4,}")
-_LARGE_EXPONENT_IN_THREAD = re.compile(r"\^[({]*-?\d{3,}|!")
+
+# One formula (is it readable?) or two (are they equal?).
+_Question = tuple[str, ...]
+_T = TypeVar("_T")
 
 
 class UnreadableError(ValueError):
@@ -29,24 +39,42 @@ class TimeLimitError(RuntimeError):
     """Reading or comparing took longer than the limit."""
 
 
-def read_formula(latex: str) -> Any:
+class _UnansweredError(Exception):
+    """A computation needs the answer to a question that has not been asked yet."""
+
+    def __init__(self, question: _Question):
+        super().__init__(question)
+        self.question = question
+
+
+@dataclass
+class _Session:
+    """What is known while [`answer_together`] computes, and whether the computation in hand may ask for more."""
+
+    known: dict[_Question, Outcome] = field(default_factory=dict)
+    may_ask: bool = True
+
+
+_session: ContextVar[_Session | None] = ContextVar("_session", default=None)
+# Answers that were found, for all calls of this process; what ran into a limit is tried again.
+_remembered: dict[_Question, Outcome] = {}
+
+
+def check_formula(latex: str) -> None:
     """
-    Parse a formula.
+    Say whether a formula can be read, by raising or not.
 
     Args:
         latex (`str`):
             Formula without math delimiters.
 
-    Returns:
-        A sympy object.
-
     Raises:
         UnreadableError: when it is no formula.
-        TooLargeError: when it is too long, or holds a power tower, a large factorial or a large exponent.
-        TimeLimitError: when parsing takes more than 3 s.
+        TooLargeError: when it is too long, holds a power tower, a large factorial or a large exponent, or takes more
+            memory than a worker may have.
+        TimeLimitError: when reading takes more than 1 s of computing time, or 4 s by the clock.
     """
-    _check_size(latex)
-    return _parse(latex, PARSE_SECONDS if _has_alarm() else None)
+    _ask(latex)
 
 
 def is_equal_formula(answer: str, gold: str) -> bool:
@@ -61,113 +89,115 @@ def is_equal_formula(answer: str, gold: str) -> bool:
         `bool`
 
     Raises:
-        UnreadableError, TooLargeError, TimeLimitError: as [`read_formula`], about either side.
+        UnreadableError, TooLargeError, TimeLimitError: as [`check_formula`], about either side or their comparison.
         ArithmeticError: when the comparison itself fails.
     """
-    from math_verify import verify
-    from math_verify.errors import TimeoutException
+    return _ask(answer, gold)
 
-    answer_formula, gold_formula = read_formula(answer), read_formula(gold)
-    seconds = VERIFY_SECONDS if _has_alarm() else None
+
+def answer_together(computations: Sequence[Callable[[], _T]]) -> list[_T]:
+    """
+    Do computations that call [`is_equal_formula`] or [`check_formula`], with the formulas of all of them in the
+    workers at the same time.
+
+    A computation that meets an open question stops there; once the questions of all are answered, each runs again
+    with what is known by then. So it must be cheap apart from its formulas, and have no side effects.
+
+    Args:
+        computations (`Sequence[Callable]`):
+            Each called without arguments. It may take 1.5 s in the workers over all its formulas, and then gets
+            `TimeLimitError` from the next.
+
+    Returns:
+        `list`: what each returned. What one raises is raised.
+    """
+    session = _Session()
+    results: dict[int, _T] = {}
+    open_rows = list(range(len(computations)))
+    spent = [0.0] * len(computations)
+    with _in_session(session):
+        while open_rows:
+            asked: dict[_Question, list[int]] = {}
+            for row in open_rows:
+                session.may_ask = spent[row] < ANSWER_SECONDS
+                try:
+                    results[row] = computations[row]()
+                except _UnansweredError as error:
+                    asked.setdefault(error.question, []).append(row)
+            session.known.update(_answers(asked))
+            for question, rows in asked.items():
+                for row in rows:
+                    spent[row] += _seconds(session.known[question])
+            open_rows = sorted(row for rows in asked.values() for row in rows)
+    return [results[row] for row in range(len(computations))]
+
+
+@contextmanager
+def _in_session(session: _Session) -> Iterator[None]:
+    token = _session.set(session)
     try:
-        is_equal = verify(
-            gold_formula,
-            answer_formula,
-            allow_set_relation_comp=True,
-            timeout_seconds=seconds,
-            raise_on_error=True,
-        )
-        return _limited(_confirm if is_equal else _is_equal_for_positive, seconds)(answer_formula, gold_formula)
-    except TimeoutException as error:
-        raise TimeLimitError(f"no verdict within {VERIFY_SECONDS} s") from error
-    except Exception as error:
-        # sympy raises many unrelated types; none says more than that this pair cannot be compared.
-        raise ArithmeticError(f"comparison failed: {type(error).__name__}: {error}") from error
+        yield
+    finally:
+        _session.reset(token)
 
 
-def _has_alarm() -> bool:
-    """Signal-based limits work in the main thread only."""
-    return threading.current_thread() is threading.main_thread()
+def _ask(*question: str) -> bool:
+    for formula in question:
+        _check_form(formula)
+    session = _session.get()
+    if session is None:
+        return _read(_answers([question])[question])
+    outcome = session.known.get(question) or _remembered.get(question)
+    if outcome is not None:
+        return _read(outcome)
+    if not session.may_ask:
+        raise TimeLimitError(f"no verdict within {ANSWER_SECONDS:g} s over all its formulas")
+    raise _UnansweredError(question)
 
 
-def _check_size(latex: str) -> None:
+def _answers(questions: Iterable[_Question]) -> dict[_Question, Outcome]:
+    found = {question: _remembered[question] for question in questions if question in _remembered}
+    new = [question for question in questions if question not in found]
+    if not new:
+        return found
+    outcomes = run_limited(answer_question, new, seconds=QUESTION_SECONDS, memory_mb=MEMORY_MB, preload=PRELOAD)
+    found.update(zip(new, outcomes, strict=True))
+    if len(_remembered) > MAX_REMEMBERED:
+        _remembered.clear()
+    _remembered.update({question: outcome for question, outcome in found.items() if outcome.status == "done"})
+    return found
+
+
+def _read(outcome: Outcome) -> bool:
+    if outcome.status == "timed_out":
+        raise TimeLimitError(f"no verdict within {QUESTION_SECONDS:g} s")
+    if outcome.status != "done":
+        # Also a worker that crashed: deep nesting can exhaust the stack.
+        raise TooLargeError(outcome.error or outcome.status)
+    status, is_equal, _ = outcome.value
+    if status == "unreadable":
+        raise UnreadableError("not a formula")
+    if status == "failed":
+        raise ArithmeticError("the comparison failed")
+    return is_equal
+
+
+def _seconds(outcome: Outcome) -> float:
+    return outcome.value[2] if outcome.status == "done" else QUESTION_SECONDS
+
+
+def _check_form(latex: str) -> None:
+    """Refuse cheaply what would only cost its time limit."""
     compact = re.sub(r"\s+", "", latex)
-    has_alarm = _has_alarm()
-    limit = MAX_LENGTH if has_alarm else MAX_LENGTH_IN_THREAD
-    if len(compact) > limit:
-        raise TooLargeError(f"a formula of more than {limit} characters")
+    if len(compact) > MAX_LENGTH:
+        raise TooLargeError(f"a formula of more than {MAX_LENGTH} characters")
     if _TOWER.search(compact) or _LARGE_FACTORIAL.search(compact) or _LARGE_EXPONENT.search(compact):
         raise TooLargeError("a power tower, a large factorial or a large exponent")
-    if not has_alarm and _LARGE_EXPONENT_IN_THREAD.search(compact):
-        raise TooLargeError("a factorial or a large exponent, outside the main thread")
-
-
-@lru_cache(maxsize=1024)
-def _parse(latex: str, seconds: int | None) -> Any:
-    from latex2sympy2_extended import NormalizationConfig
-    from math_verify import LatexExtractionConfig, parse
-    from math_verify.errors import TimeoutException
-
-    # This module reports time limits itself, as verdicts.
-    logging.getLogger("math_verify").setLevel(logging.ERROR)
-    # Units are off: that list holds single letters, which would be eaten out of formulas.
-    normalization = NormalizationConfig(units=False, malformed_operators=True, nits=True, boxed="none")
-    config = LatexExtractionConfig(boxed_match_priority=-1, normalization_config=normalization)
-    try:
-        # Delimiters are needed: math-verify reads bare LaTeX as its first number.
-        formulas = parse(
-            f"${_with_exact_decimals(latex)}$",
-            extraction_config=[config],
-            fallback_mode="no_fallback",
-            parsing_timeout=seconds,  # pyright: ignore[reportArgumentType]  # None switches the alarm off
-            raise_on_error=True,
-        )
-    except TimeoutException as error:
-        raise TimeLimitError(f"not read within {PARSE_SECONDS} s") from error
-    except Exception as error:
-        raise UnreadableError(latex) from error
-    if not formulas:
-        raise UnreadableError(latex)
-    return formulas[0]
-
-
-def _with_exact_decimals(latex: str) -> str:
-    """Write decimals as fractions, so that a rounded number is never equal to what it was rounded from."""
-
-    def as_fraction(match: re.Match[str]) -> str:
-        whole, decimals = match.groups()
-        if not decimals.strip("0"):
-            return whole or "0"
-        return rf"(\frac{{{int(whole + decimals)}}}{{{10 ** len(decimals)}}})"
-
-    return _DECIMAL.sub(as_fraction, latex)
-
-
-def _limited(function: Any, seconds: int | None) -> Any:
-    from math_verify.utils import timeout
-
-    return timeout(seconds)(function)
-
-
-def _confirm(answer: Any, gold: Any) -> bool:
-    """Check an equality of two numbers relatively: `math-verify` takes any tiny difference for zero."""
-    from sympy import Expr
-
-    if not (isinstance(answer, Expr) and isinstance(gold, Expr)) or answer.free_symbols or gold.free_symbols:
-        return True
-    first, second = answer.doit().evalf(30), gold.doit().evalf(30)
-    if not (first.is_number and second.is_number and first.is_finite and second.is_finite):
-        return True
-    return bool(abs(first - second) <= 1e-12 * max(abs(first), abs(second)))
-
-
-def _is_equal_for_positive(answer: Any, gold: Any) -> bool:
-    """Compare two expressions again with positive letters, unless an absolute value is about the sign."""
-    from sympy import Abs, Expr, Symbol, simplify
-
-    if not (isinstance(answer, Expr) and isinstance(gold, Expr)) or not answer.free_symbols:
-        return False
-    if answer.has(Abs) or gold.has(Abs):
-        return False
-    positive = [(symbol, Symbol(str(symbol), positive=True)) for symbol in answer.free_symbols | gold.free_symbols]
-    return simplify(answer.subs(positive).doit() - gold.subs(positive).doit()) == 0
+    braces = brackets = 0
+    for character in compact.replace(r"\{", "(").replace(r"\}", ")"):
+        braces += (character == "{") - (character == "}")
+        brackets += (character in "([") - (character in ")]")
+        if braces + brackets > MAX_NESTING:
+            raise TooLargeError(f"more than {MAX_NESTING} nested brackets")
+    if braces:
+        raise UnreadableError("a brace without its partner")

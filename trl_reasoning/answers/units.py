@@ -32,6 +32,22 @@ _SPELLINGS = {
     "euro": "eur",
     "yen": "",
     "degree": "deg",
+    "degc": "celsius",
+    "degf": "fahrenheit",
+    "angstrom": "",
+    "nm": "nanometer nanometre",
+    "μm": "um micron micrometer micrometre",
+    "dm": "decimeter decimetre",
+    "t": "ton tonne",
+    "yuan": "rmb cny",
+    "ev": "",
+    "kj": "kilojoule",
+    "J": "joule",
+    "N": "newton",
+    "W": "watt",
+    "V": "volt",
+    "hz": "hertz",
+    "kelvin": "",
     "rad": "radian",
     "mph": "",
     "km/h": "kmh kph",
@@ -50,7 +66,13 @@ _NOT_UNIT_WORDS = """
     pi sqrt root sin cos tan log ln exp mod choose point negative approximately about around is are was equals
 """
 _NOT_UNITS = frozenset(_NOT_UNIT_WORDS.split())
-_NOT_UNITS_HAN = frozenset("十百千万亿半多几分点比或和又负")
+_NOT_UNITS_HAN = frozenset("十百千万亿半多几分点比或和又负余约许")
+_HAN = {
+    **{"毫米": "mm", "厘米": "cm", "公分": "cm", "分米": "dm", "米": "m", "千米": "km", "公里": "km"},
+    **{"克": "g", "千克": "kg", "公斤": "kg", "吨": "t", "毫升": "ml", "升": "l", "度": "degree", "块钱": "yuan"},
+    **{"元": "yuan", "元钱": "yuan", "块": "yuan", "秒": "s", "分钟": "min", "小时": "h", "天": "day", "日": "day"},
+    **{"周": "week", "月": "month", "个月": "month", "年": "year"},
+}
 
 _PLAIN = "|".join(sorted((re.escape(word) for word in _CANONICAL if len(word) > 1), key=len, reverse=True))
 _EXPONENT = r"(?:\s*\^\s*\{?-?\d\}?)?"
@@ -59,7 +81,7 @@ _PLAIN_UNIT = rf"(?:sq(?:uare|\.)?\s+|cubic\s+)?(?:{_PLAIN})s?\.?{_EXPONENT}{_DE
 # A unit that stands in plain text: after a digit or a space, never inside a command name.
 PLAIN_UNIT_AT_END = re.compile(rf"(?<=[\d\s}})])\s*(?<![\\A-Za-z])(?P<unit>{_PLAIN_UNIT})\Z", re.IGNORECASE)
 WORDS_AT_END = re.compile(r"(?<=[\d}])(?:\s+[A-Za-z]{2,}(?:\s+[A-Za-z]{2,}){0,3}|\s*[\u4e00-\u9fff]{1,4})\Z")
-_UNIT_TEXT = re.compile(r"[A-Za-z][A-Za-z\s./^{}\d()-]*\Z|[\u4e00-\u9fff]+\Z")
+_UNIT_TEXT = re.compile(r"[A-Za-zμ][A-Za-z\s./^{}\d()-]*\Z|[\u4e00-\u9fff]+\Z")
 
 
 def is_unit_text(text: str) -> bool:
@@ -67,14 +89,16 @@ def is_unit_text(text: str) -> bool:
     words = re.findall(r"[a-z]+", text.lower())
     if _NOT_UNITS.intersection([*words, *(word.removesuffix("s") for word in words)]):
         return False
-    if _NOT_UNITS_HAN.intersection(text) or text.strip() in ("K", "M", "B"):  # 18K is 18 thousand, not 18 kelvin
+    if text.strip() in ("K", "M", "B"):  # 18K is 18 thousand, not 18 kelvin
+        return False
+    if _NOT_UNITS_HAN.intersection(text) and _han_unit(text) is None:
         return False
     return _UNIT_TEXT.match(text.strip()) is not None
 
 
 def is_known_unit(text: str) -> bool:
     """Whether every word of the text is a unit of the table."""
-    words = re.findall(r"[A-Za-z]+", canonical_unit(text))
+    words = re.findall(r"[A-Za-zμ]+", canonical_unit(text))
     return bool(words) and all(word in _SPELLINGS for word in words)
 
 
@@ -89,11 +113,14 @@ def canonical_unit(text: str) -> str:
 
     ```
     """
+    han = _han_unit(text)
+    if han:
+        return han
     words = re.sub(r"[{}.]", "", text).strip()
     power = re.match(r"(?:(sq(?:uare)?)|cubic)\s+(.*)", words, re.IGNORECASE)
     if power:
         words = f"{power[2]}^{2 if power[1] else 3}"
-    return re.sub(r"[A-Za-z]+", lambda match: _canonical_word(match.group()), re.sub(r"\s+", " ", words))
+    return re.sub(r"[A-Za-zμ]+", lambda match: _canonical_word(match.group()), re.sub(r"\s+", " ", words))
 
 
 def _canonical_word(word: str) -> str:
@@ -101,3 +128,12 @@ def _canonical_word(word: str) -> str:
     lower = word.lower() if len(word) > 1 else word
     singular = lower.removesuffix("s") if len(lower) > 2 else lower
     return _CANONICAL.get(lower, _CANONICAL.get(singular, singular))
+
+
+def _han_unit(text: str) -> str | None:
+    """The unit that a Chinese word names: 平方厘米 is cm^2."""
+    word, power = text.strip(), ""
+    for prefix, exponent in (("平方", "^2"), ("立方", "^3")):
+        if word.startswith(prefix):
+            word, power = word.removeprefix(prefix), exponent
+    return _HAN[word] + power if word in _HAN else None

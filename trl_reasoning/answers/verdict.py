@@ -20,8 +20,9 @@ class Verdict:
         gold (`str` or `None`):
             Gold answer as it was read.
         rule (`str`):
-            What decided: `"string"`, `"text"`, `"choice"`, `"number"`, `"percent"`, `"unit"`, `"unevaluated"`,
-            `"list"`, `"math"`, `"math_error"`, `"too_large"`, `"time_limit"`, `"no_answer"` or `"no_gold"`.
+            What decided: `"string"`, `"text"`, `"choice"`, `"time"`, `"number"`, `"percent"`, `"unit"`,
+            `"unevaluated"`, `"list"`, `"matrix"`, `"interval"`, `"equation"`, `"math"`, `"math_error"`, `"too_large"`,
+            `"time_limit"`, `"no_answer"` or `"no_gold"`.
     """
 
     status: Status

@@ -1,16 +1,20 @@
 """One check of one answer: the same for rewards, curation and evaluation."""
 
-from functools import lru_cache
+from collections.abc import Sequence
+from functools import lru_cache, partial
 
 from ..errors import did_you_mean
-from .compare import LONG_WORD, compare, gold_choice, is_formula, is_words, split_items
+from .compare import compare
 from .extract import extract_answer, marked_answer
-from .normalize import Value, clean, read_value
+from .normalize import clean, read_value
 from .rational import TooLargeError, rational
-from .symbolic import TimeLimitError, UnreadableError, read_formula
+from .readable import has_control_character, is_readable_answer
+from .symbolic import TimeLimitError, UnreadableError, answer_together
 from .verdict import Verdict
 
 
+# Before any cleaning; reading nested groups is quadratic in their depth.
+MAX_ANSWER_LENGTH = 10_000
 KINDS = ("auto", "choice", "number", "text")
 
 
@@ -18,10 +22,9 @@ def verify(prediction: str, gold: str | None, *, kind: str = "auto", opened: boo
     r"""
     Check the final answer of a completion against the gold answer. Never raises for any text of a model or data set.
 
-    Exact cheap comparison comes first (strings, integers, fractions, decimals, per cent, units, lists); `math-verify`
-    decides the rest. Its time limit needs the main thread. In another thread only formulas of at most 200 characters
-    without factorials and large exponents reach it, without a limit, and all others are `timed_out`; a pool of worker
-    processes that can be killed will lift this.
+    Exact cheap comparison comes first (strings, numbers, units, lists, values of formulas). A computer algebra system
+    decides the rest, in worker processes with limits on time and memory: `timed_out` after at most 5 s. Works in any
+    thread and process, see [`trl_reasoning.workers.run_limited`]. Many answers at once: [`verify_batch`].
 
     Args:
         prediction (`str`):
@@ -49,17 +52,66 @@ def verify(prediction: str, gold: str | None, *, kind: str = "auto", opened: boo
 
     ```
     """
-    if not isinstance(prediction, str):
-        raise TypeError(f"prediction must be a str, got {type(prediction).__name__}: {prediction!r}")
-    gold_answer = _read_gold(gold, kind)
+    return verify_batch([prediction], [gold], kind=kind, opened=[opened])[0]
+
+
+def verify_batch(
+    predictions: Sequence[str],
+    golds: Sequence[str | None],
+    *,
+    kind: str = "auto",
+    opened: Sequence[bool] | None = None,
+) -> list[Verdict]:
+    r"""
+    [`verify`] for many answers: the same verdicts, each pair once, and all expensive comparisons in the workers at the
+    same time.
+
+    Args:
+        predictions (`Sequence[str]`):
+            Completions with think tags.
+        golds (`Sequence[str | None]`):
+            The gold answer of each.
+        kind (`str`, *optional*, defaults to `"auto"`):
+            What the golds are, as in [`verify`].
+        opened (`Sequence[bool]`, *optional*):
+            Whether the prompt of each already ended inside the thought; by default none did.
+
+    Returns:
+        `list[Verdict]`: in the order of the predictions.
+
+    Raises:
+        TypeError, ValueError: as [`verify`]; also when the lists differ in length.
+
+    Example:
+    ```python
+    >>> [verdict.status for verdict in verify_batch([r"\boxed{4}", r"\boxed{5}"], ["4", "4"])]
+    ['right', 'wrong']
+
+    ```
+    """
+    check_kind(kind)
+    opened = [False] * len(predictions) if opened is None else opened
+    rows = list(zip(predictions, golds, opened, strict=True))
+    for prediction, gold, _ in rows:
+        _check_types(prediction, gold)
+    distinct = list(dict.fromkeys(rows))
+    verdicts = answer_together([partial(_verify, *row, kind) for row in distinct])
+    found = dict(zip(distinct, verdicts, strict=True))
+    return [found[row] for row in rows]
+
+
+def _verify(prediction: str, gold: str | None, opened: bool, kind: str) -> Verdict:
+    gold_answer = None if gold is None else _read_gold(gold, kind)
     extracted = extract_answer(prediction, opened=opened)
     if gold_answer is None:
         return Verdict("unreadable_gold", extracted, gold, "no_gold")
     if extracted is None:
         return Verdict("unparsed", None, gold_answer, "no_answer")
     try:
+        if max(len(extracted), len(gold_answer)) > MAX_ANSWER_LENGTH and kind != "text":
+            raise TooLargeError(f"an answer of more than {MAX_ANSWER_LENGTH} characters")
         comparison = compare(extracted, gold_answer, kind=kind)
-    except TooLargeError:
+    except (TooLargeError, RecursionError):
         return Verdict("timed_out", extracted, gold_answer, "too_large")
     except TimeLimitError:
         return Verdict("timed_out", extracted, gold_answer, "time_limit")
@@ -92,7 +144,29 @@ def is_readable_gold(gold: str | None, kind: str = "auto") -> bool:
 
     ```
     """
-    return _read_gold(gold, kind) is not None
+    return are_readable_golds([gold], kind)[0]
+
+
+def are_readable_golds(golds: Sequence[str | None], kind: str = "auto") -> list[bool]:
+    """
+    [`is_readable_gold`] for many golds, with all formulas in the workers at the same time.
+
+    Args:
+        golds (`Sequence[str | None]`):
+            Gold answers.
+        kind (`str`, *optional*, defaults to `"auto"`):
+            As in [`verify`].
+
+    Returns:
+        `list[bool]`
+    """
+    check_kind(kind)
+    for gold in golds:
+        _check_types("", gold)
+    distinct = [gold for gold in dict.fromkeys(golds) if gold is not None]
+    answers = answer_together([partial(_read_gold, gold, kind) for gold in distinct])
+    readable = {gold for gold, answer in zip(distinct, answers, strict=True) if answer is not None}
+    return [gold in readable for gold in golds]
 
 
 def numeric_value(text: str) -> float | None:
@@ -127,48 +201,25 @@ def check_kind(kind: str) -> str:
     return kind
 
 
-def _read_gold(gold: str | None, kind: str) -> str | None:
-    check_kind(kind)
-    if gold is None:
-        return None
-    if not isinstance(gold, str):
+def _check_types(prediction: str, gold: str | None) -> None:
+    if not isinstance(prediction, str):
+        raise TypeError(f"prediction must be a str, got {type(prediction).__name__}: {prediction!r}")
+    if not (gold is None or isinstance(gold, str)):
         raise TypeError(
             f"gold must be a str or None, got {type(gold).__name__}: {gold!r}. Convert the column to text when the "
             "dataset is loaded."
         )
-    return _read_gold_text(gold, kind)
 
 
 @lru_cache(maxsize=4096)
-def _read_gold_text(gold: str, kind: str) -> str | None:
+def _read_gold(gold: str, kind: str) -> str | None:
     """The gold's answer, or `None` when it cannot be read. Cached: a group of samples shares one gold."""
     answer = marked_answer(gold) or gold.strip()
+    if len(answer) > MAX_ANSWER_LENGTH:
+        return answer  # as below
     try:
-        if not clean(answer):
+        if not clean(answer) or has_control_character(gold):
             return None
-        value = read_value(answer)
-        if kind == "number":
-            return answer if rational(value.text) is not None else None
-        if kind == "choice":
-            return answer if gold_choice(answer) else None
-        if kind == "text" or gold_choice(answer) or is_words(answer) or _is_readable(value):
-            return answer
-        return None
-    except (TooLargeError, TimeLimitError):
+        return answer if is_readable_answer(answer, kind) else None
+    except (TooLargeError, TimeLimitError, RecursionError):
         return answer  # unreadable was not shown; an equal string still counts
-
-
-def _is_readable(value: Value) -> bool:
-    items = split_items(value.text)
-    if items:
-        return all(is_words(item) or _is_readable(read_value(item)) for item in items.values)
-    if rational(value.text) is not None:
-        return True
-    if not is_formula(value.text):
-        # Clock times and patterns with dots are compared as strings; prose is not.
-        return LONG_WORD.search(value.text) is None
-    try:
-        read_formula(value.text)
-    except UnreadableError:
-        return False
-    return True

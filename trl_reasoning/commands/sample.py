@@ -129,10 +129,12 @@ def _score_entries(settings: SampleSettings) -> list[str | dict[str, Any]]:
 
 def _check_rewards(settings: SampleSettings, dataset: "Dataset") -> None:
     """Before anything is sampled: a reward that misses a column or its model would stop the run at its end."""
+    from ..config.reward_checks import check_ready
     from ..config.rewards import check_reward_models, make_rewards
 
     rewards = make_rewards(_score_entries(settings), key="score")
     check_reward_models(rewards, key="score")
+    check_ready(rewards, key="score")
     for reward in rewards:
         for column in [*reward.columns, *([reward.route.column] if reward.route else [])]:
             if column not in dataset.column_names:

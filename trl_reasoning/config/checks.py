@@ -6,7 +6,8 @@ from ..data import ANSWER_FORMS, PROMPTS, DataError, parse_source
 from .arguments import LORA_TASKS
 from .convert import check_choice, convert
 from .errors import RecipeError, did_you_mean
-from .length_reward import check_length_reward
+from .gates import check_gates
+from .length_reward import check_length_reward, check_overlong
 from .ptx import check_ptx
 from .ranges import check_ranges
 from .recipe import Recipe
@@ -63,6 +64,8 @@ def check_recipe(recipe: Recipe) -> None:
         rewards = make_rewards(recipe.values["reward_funcs"], recipe.get("reward_weights"))
         check_success_reward(recipe, rewards)
         check_length_reward(recipe, rewards)
+        check_gates(recipe, rewards)
+        check_overlong(recipe, rewards)
         make_step_reward(recipe)
         check_ptx(recipe)
         _check_sampling(recipe)

@@ -83,10 +83,13 @@ def check_offline(recipe: Recipe) -> list[str]:
 def _hub_paths(sources: Sequence[dict[str, Any]], base_dir: "Path | None") -> list[str]:
     """Paths of the sources that can only be hub ids."""
     from ..data.files import find_local, looks_local
+    from ..data.source_spec import BUILTIN_PREFIX, REASONING_GYM_PREFIX
 
     paths = [source["path"] for source in sources]
     return [
         path
         for path in paths
-        if not path.startswith("builtin:") and not looks_local(path) and find_local(path, base_dir) is None
+        if not path.startswith((BUILTIN_PREFIX, REASONING_GYM_PREFIX))
+        and not looks_local(path)
+        and find_local(path, base_dir) is None
     ]

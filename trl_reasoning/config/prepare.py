@@ -14,6 +14,7 @@ from .precision import Precision
 from .ptx import load_ptx_rows
 from .recipe import Recipe
 from .resume import check_resume
+from .reward_checks import check_ready
 from .rewards import check_reward_models
 from .rows import load_heldout, load_training_rows, mark_prompts
 from .step_rewards import make_step_reward
@@ -180,6 +181,7 @@ def _prepare(recipe: Recipe, check_env: bool) -> Prepared:
     recipe, args, model_config, precision, rewards = build_arguments(recipe)
     check_adapter(recipe)
     check_reward_models(rewards)
+    check_ready(rewards)
     tokenizer = load_tokenizer(recipe)
     check_vocabulary(recipe, tokenizer)
     if recipe.spec.kind in ("prompts", "logits"):

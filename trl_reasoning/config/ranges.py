@@ -33,6 +33,7 @@ _RANGES: dict[str, tuple[float, float, bool]] = {
     "min_p": (0.0, 1.0, False),
     "repetition_penalty": (0.0, math.inf, True),
     "lora_dropout": (0.0, 1.0, False),
+    "max_failing_golds": (0.0, 1.0, False),
 }
 
 

@@ -59,8 +59,8 @@ def make_rewards(
 
     Args:
         entries (`Sequence[str | dict]`):
-            Each a name of [`REWARDS`] or `reward_model`, a dotted path such as `"my_rewards.score"` (importable from
-            the current directory), or a mapping `{name: ..., weight: ..., for: ..., <parameter>: ...}`. A dotted path
+            Each a name of [`REWARDS`] or [`SCORERS`], a dotted path such as `"my_rewards.score"` (importable from the
+            current directory), or a mapping `{name: ..., weight: ..., for: ..., <parameter>: ...}`. A dotted path
             with parameters, or one of a class, is called with them and gives the reward function. `for: {scenario:
             [math, code]}` makes a reward give `None` outside the rows that have one of these values in the column;
             where rewards share a name, the values of such a one are added to it.
@@ -100,7 +100,7 @@ def make_rewards(
 
 def check_reward_models(rewards: Sequence[RewardFunction], *, key: str = "reward_funcs") -> list[str]:
     """
-    Check that the reward models that are named by a folder are there.
+    Check that the reward models and judges that are named by a folder are there.
 
     Returns:
         `list[str]`: those that can only be on the hub.
@@ -108,17 +108,17 @@ def check_reward_models(rewards: Sequence[RewardFunction], *, key: str = "reward
     Raises:
         RecipeError: There is no such folder.
     """
+    from ..builtin import resolve_model
     from ..data.files import looks_local
-    from ..generation.scorers import RewardModelScorer
 
     on_hub = []
     for index, reward in enumerate(rewards):
-        function = unrouted(reward.function)
-        if not isinstance(function, RewardModelScorer) or os.path.isdir(function.path):
-            continue
-        if looks_local(function.path):
-            raise RecipeError(f"{key}[{index}].model", f"no folder {function.path!r} in {os.getcwd()}")
-        on_hub.append(function.path)
+        for name, path in getattr(unrouted(reward.function), "model_paths", {}).items():
+            if os.path.isdir(resolve_model(path)):
+                continue
+            if looks_local(path):
+                raise RecipeError(f"{key}[{index}].{name}", f"no folder {path!r} in {os.getcwd()}")
+            on_hub.append(path)
     return on_hub
 
 

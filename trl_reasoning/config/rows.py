@@ -3,12 +3,16 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..rewards.puzzles import PUZZLE
 from .checks import check_heldout
 from .errors import RecipeError
+from .golds import GOLD, check_graded, gold_limit
+from .languages import check_languages
 from .mixture import mix, with_nones, with_start
 from .recipe import Recipe
+from .reward_checks import check_tests
 from .rewards import RewardFunction
-from .routes import check_routes, needed_columns, reward_columns, rows_of
+from .routes import check_routes, needed_columns, reward_columns
 from .sampling import check_difficulties
 
 
@@ -16,7 +20,6 @@ if TYPE_CHECKING:
     from datasets import Dataset
     from transformers import PreTrainedTokenizerBase
 
-GOLD = "solution"
 # Columns that sources have to agree on, besides `prompt`, where they have them.
 _COLUMNS = {
     "sft": ("completion", "messages", GOLD),
@@ -70,7 +73,7 @@ def load_rows(
     notes: list[str] | None = None,
 ) -> "Dataset":
     """One source with its prompts, checked; arguments as in [`load_training_rows`]."""
-    from ..data import DataError, add_prompts, check_columns, check_golds, load_source, split_pairs, to_sft
+    from ..data import DataError, add_prompts, check_columns, load_source, split_pairs, to_sft
     from ..data.step_rows import as_step_rows
 
     if recipe.get("columns"):
@@ -97,9 +100,10 @@ def load_rows(
             dataset = as_step_rows(dataset)
         needed = needed_columns(dataset, rewards)
         check_columns(dataset, recipe.spec.kind, needed)
+        check_tests(dataset, rewards)
+        check_languages(dataset, rewards)
         if GOLD in needed:
-            graded = rows_of(dataset, [reward for reward in rewards if GOLD in reward.columns])
-            check_golds(dataset if len(graded) == len(dataset) else dataset.select(graded), GOLD)
+            check_graded(dataset, rewards, recipe, notes)
     except DataError as error:
         raise RecipeError(f"{key} ({spec['path']})", str(error).removeprefix("datasets: ")) from error
     return dataset
@@ -145,9 +149,13 @@ def load_heldout(recipe: Recipe, train: "Dataset | None", notes: list[str]) -> t
             )
             for source in sources
         ]
-        problems = mix(parts, sources, ("prompt", GOLD), seed=recipe.setting("seed"))
+        problems = mix(with_nones(parts, [PUZZLE]), sources, ("prompt", GOLD), seed=recipe.setting("seed"))
         check_columns(problems, "evaluation", {GOLD: "the held-out accuracy"})
-        check_golds(problems, GOLD)
+        verified = problems
+        if PUZZLE in problems.column_names:
+            verified = problems.select([row for row, puzzle in enumerate(problems[PUZZLE]) if puzzle is None])
+        line = check_golds(verified, GOLD, gold_limit(recipe)).summary()
+        notes += [f"heldout: {line}"] if line else []
     except DataError as error:
         raise RecipeError("heldout", str(error).removeprefix("datasets: ")) from error
     if train is not None:

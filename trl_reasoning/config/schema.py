@@ -35,7 +35,7 @@ OWN_HINTS: dict[str, Any] = {
     "env": dict[str, str] | None,
 }
 # Problems whose answers a model that writes text is measured on; rows on which a loss is measured; sampled prompts.
-_HELDOUT: dict[str, Any] = {"heldout": dict[str, Any] | None}
+_HELDOUT: dict[str, Any] = {"heldout": dict[str, Any] | None, "max_failing_golds": float | None}
 _EVALUATION: dict[str, Any] = {"eval_datasets": list[dict[str, Any]] | None}
 _PROMPTS: dict[str, Any] = {"max_prompt_tokens": int | None}
 KIND_HINTS: dict[str, dict[str, Any]] = {
@@ -151,6 +151,8 @@ def _check_value(value: Any, field: Field) -> Any:
         raise RecipeError("dtype", f"{value!r} is not a name of a type; write `dtype: {_DTYPE_NAMES[value]}`")
     if field.name == "report_to":
         return _check_report_to(convert(value, field.hint, field.name))
+    if value is False and "off" in (field.choices or ()):
+        value = "off"  # as YAML reads it without quotes
     value = convert(value, field.hint, field.name)
     if field.choices is not None and value is not None:
         value = check_choice(value, field.choices, field.name)

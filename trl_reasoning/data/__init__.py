@@ -2,9 +2,10 @@
 
 from .adapters import ADAPTERS, Adapter
 from .chat_templates import chat_template_names, resolve_chat_template
-from .columns import GoldReport, check_columns, check_golds
+from .columns import check_columns
 from .difficulty import read_difficulties
 from .errors import DataError
+from .gold_check import GoldReport, check_golds
 from .golds import last_boxed, number_text
 from .pairs import split_pairs
 from .prompts import PROMPTS, PromptTemplate, add_prompts, build_prompt, find_prompt_template

@@ -4,13 +4,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .code_problems import convert_humaneval, convert_mbpp
 from .dialogues import convert_hh_rlhf, convert_nectar, convert_ultrafeedback
 from .errors import DataError
+from .instructions import convert_ifeval, convert_rlvr_ifeval
 from .problems import (
+    convert_aime24,
+    convert_amc23,
+    convert_cmath,
     convert_countdown,
     convert_deepmath,
     convert_gsm8k,
     convert_math,
+    convert_minerva_math,
+    convert_olympiadbench,
     convert_openr1_math,
     convert_svamp,
 )
@@ -88,12 +95,63 @@ _ALL = (
         keeps=("type",),
     ),
     Adapter(
+        "amc23",
+        "AMC 2023: problem -> question, answer (27.0) -> solution (27)",
+        ("problem", "answer"),
+        convert_amc23,
+        {"question": "string", "solution": "string"},
+    ),
+    Adapter(
+        "aime24",
+        "AIME 2024: problem -> question, solution -> rationale, answer (025) -> solution (25)",
+        ("problem", "solution", "answer"),
+        convert_aime24,
+        _PROBLEM,
+    ),
+    Adapter(
+        "minerva_math",
+        "Minerva's university science: problem -> question, solution -> rationale, its last box -> solution",
+        ("problem", "solution"),
+        convert_minerva_math,
+        _PROBLEM,
+        keeps=("type",),
+    ),
+    Adapter(
+        "olympiadbench",
+        "OlympiadBench: final_answer and unit -> solution, the first written solution -> rationale",
+        ("question", "final_answer", "answer_type", "is_multiple_answer"),
+        convert_olympiadbench,
+        _PROBLEM,
+        keeps=("answer_type", "is_multiple_answer", "unit", "subfield"),
+    ),
+    Adapter(
+        "cmath",
+        "CMATH: Chinese primary school problems, answer -> solution, grade -> difficulty (1 to 6)",
+        ("question", "answer", "grade"),
+        convert_cmath,
+        {"question": "string", "solution": "string", "difficulty": "int64"},
+    ),
+    Adapter(
         "countdown",
-        "Countdown: nums and target -> question, target -> solution; both columns stay for a reward that checks them",
+        "Countdown: nums and target -> question, puzzle (it judges a reply), target -> solution; both columns stay",
         ("target", "nums"),
         convert_countdown,
-        {"question": "string", "solution": "string"},
+        {"question": "string", "solution": "string", "puzzle": "string"},
         keeps=("target", "nums"),
+    ),
+    Adapter(
+        "ifeval",
+        "IFEval: prompt -> question, instruction_id_list and kwargs -> instructions (JSON text)",
+        ("prompt", "instruction_id_list", "kwargs"),
+        convert_ifeval,
+        {"question": "string", "instructions": "string"},
+    ),
+    Adapter(
+        "rlvr_ifeval",
+        "RLVR-IFeval: the user's turn of messages -> question, ground_truth -> instructions (JSON text)",
+        ("messages", "ground_truth"),
+        convert_rlvr_ifeval,
+        {"question": "string", "instructions": "string"},
     ),
     Adapter(
         "deepmath",
@@ -111,6 +169,29 @@ _ALL = (
         convert_openr1_math,
         _PROBLEM,
         keeps=("problem_type", "source"),
+    ),
+    Adapter(
+        "humaneval",
+        "HumanEval: prompt -> question and code_prompt, prompt + canonical_solution -> solution, test -> tests; "
+        "for the reward code_tests",
+        ("prompt", "canonical_solution", "test", "entry_point"),
+        convert_humaneval,
+        {
+            "question": "string",
+            "solution": "string",
+            "tests": "list[string]",
+            "entry_point": "string",
+            "code_prompt": "string",
+        },
+        keeps=("task_id",),
+    ),
+    Adapter(
+        "mbpp",
+        "MBPP: text and the first test -> question, code -> solution, test_list -> tests; for the reward code_tests",
+        ("text", "code", "test_list"),
+        convert_mbpp,
+        {"question": "string", "solution": "string", "tests": "list[string]", "test_setup": "string"},
+        keeps=("task_id",),
     ),
     Adapter(
         "ultrafeedback",

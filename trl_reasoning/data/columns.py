@@ -1,7 +1,6 @@
 """Whether a data set has what its method needs, checked before a model is loaded."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .errors import DataError
@@ -26,30 +25,6 @@ _SHAREGPT_RECIPE = (
     'dataset.map(lambda row: {"messages": [{"role": {"human": "user", "gpt": "assistant"}.get(turn["from"], '
     'turn["from"]), "content": turn["value"]} for turn in row["conversations"]]}, remove_columns="conversations")'
 )
-
-
-@dataclass(frozen=True)
-class GoldReport:
-    """
-    What [`check_golds`] found.
-
-    Args:
-        rows (`int`):
-            Rows of the data set.
-        checked (`int`):
-            Golds that were read.
-        unreadable (`tuple[tuple[int, str | None], ...]`):
-            Row and gold of those that cannot be read as an answer; a missing gold is `None`.
-    """
-
-    rows: int
-    checked: int
-    unreadable: tuple[tuple[int, str | None], ...]
-
-    @property
-    def unreadable_share(self) -> float:
-        """Unreadable golds over checked golds, in [0, 1]."""
-        return len(self.unreadable) / self.checked if self.checked else 0.0
 
 
 def check_columns(dataset: "Dataset", method_kind: str, needed: Iterable[str] | Mapping[str, str] = ()) -> None:
@@ -86,66 +61,10 @@ def check_columns(dataset: "Dataset", method_kind: str, needed: Iterable[str] | 
     elif method_kind == "steps":
         check_step_rows(dataset)
     else:
-        _check_has(dataset, "prompt", "every run on prompts")
+        check_has(dataset, "prompt", "every run on prompts")
         _check_form(dataset, "prompt")
     for column in needed:
-        _check_has(dataset, column, needed[column] if isinstance(needed, Mapping) else "a reward")
-
-
-def check_golds(
-    dataset: "Dataset", column: str = "solution", limit: float = 0.02, *, max_rows: int | None = 2000
-) -> GoldReport:
-    """
-    Check that the golds are strings and can be read as answers.
-
-    An unreadable gold is a sample that no reward can score; a few are usual and only cost their samples, many mean
-    that the wrong column was taken.
-
-    Args:
-        dataset ([`~datasets.Dataset`]):
-            Rows with the gold column.
-        column (`str`, *optional*, defaults to `"solution"`):
-            The gold column.
-        limit (`float`, *optional*, defaults to `0.02`):
-            Share of unreadable golds, in [0, 1], above which it is an error.
-        max_rows (`int`, *optional*, defaults to `2000`):
-            Read at most this many golds, spread evenly over the rows from row 0 on, because reading mathematics takes
-            milliseconds each; `None` reads all. Types are checked in every row.
-
-    Returns:
-        [`GoldReport`]
-
-    Raises:
-        `DataError`: when a gold is not a string (with its row), or more than `limit` of them are unreadable.
-    """
-    from trl_reasoning.answers import is_readable_gold
-
-    _check_has(dataset, column, "checking golds")
-    # Every `step`-th row, so that at most `max_rows` are read.
-    step = 1 if max_rows is None else max(1, -(-len(dataset) // max_rows))
-    readable: dict[str | None, bool] = {None: False}
-    unreadable = []
-    for row, gold in enumerate(dataset[column]):
-        if gold is not None and not isinstance(gold, str):
-            raise DataError(
-                f"column `{column}`, row {row}: a gold should be a string, got {type(gold).__name__} {gold!r} (a "
-                "column that mixes strings and numbers reads as numbers). Write each gold as text in the data, or set "
-                f"`columns: {{{column}: {column}}}`, which turns numbers into text"
-            )
-        if row % step == 0:
-            if gold not in readable:
-                readable[gold] = is_readable_gold(gold)
-            if not readable[gold]:
-                unreadable.append((row, gold))
-    report = GoldReport(rows=len(dataset), checked=-(-len(dataset) // step), unreadable=tuple(unreadable))
-    if report.unreadable_share > limit:
-        row, gold = unreadable[0]
-        raise DataError(
-            f"column `{column}`: {len(unreadable)} of {report.checked} golds cannot be read as an answer "
-            f"({report.unreadable_share:.1%}, limit {limit:.1%}); the first is row {row}: {gold!r}."
-            f"{_rename_hint(dataset, column)}"
-        )
-    return report
+        check_has(dataset, column, needed[column] if isinstance(needed, Mapping) else "a reward")
 
 
 def _check_sft(dataset: "Dataset") -> None:
@@ -175,19 +94,21 @@ def _check_sft(dataset: "Dataset") -> None:
         missing = "completion" if "prompt" in found else "prompt"
         raise DataError(
             "sft needs the column `messages`, or `prompt` and `completion`; found: "
-            f"{', '.join(found)}.{_rename_hint(dataset, missing)}"
+            f"{', '.join(found)}.{rename_hint(dataset, missing)}"
         )
 
 
-def _check_has(dataset: "Dataset", column: str, user: str) -> None:
+def check_has(dataset: "Dataset", column: str, user: str) -> None:
+    """Raise a `DataError` that names the columns found when `column`, which `user` needs, is missing."""
     found = dataset.column_names
     if column not in found:
         raise DataError(
-            f"no column `{column}`, which {user} needs; found: {', '.join(found)}.{_rename_hint(dataset, column)}"
+            f"no column `{column}`, which {user} needs; found: {', '.join(found)}.{rename_hint(dataset, column)}"
         )
 
 
-def _rename_hint(dataset: "Dataset", column: str) -> str:
+def rename_hint(dataset: "Dataset", column: str) -> str:
+    """How a source names or makes a column that it does not have."""
     found = dataset.column_names
     theirs = next((alias for alias in _ALIASES.get(column, ()) if alias in found), None)
     hint = f" Rename with `columns: {{{column}: {theirs or '<their name>'}}}` in the source"

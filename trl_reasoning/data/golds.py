@@ -1,9 +1,6 @@
 """Gold answers as text."""
 
-import re
-
-
-_BOX = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])\s*")
+from trl_reasoning.answers.extract import boxes_of
 
 
 def number_text(number: int | float) -> str:
@@ -38,7 +35,7 @@ def last_boxed(text: str) -> str | None:
 
     Returns:
         `str` or `None`: the content without outer blanks; `None` when there is no box, or when the last box has no end
-        (an earlier one may be an intermediate result, so it is not taken instead) or is empty.
+        (an earlier one may be an intermediate result, so it is not taken instead). Empty boxes do not count.
 
     Example:
 
@@ -48,18 +45,5 @@ def last_boxed(text: str) -> str | None:
 
     ```
     """
-    starts = list(_BOX.finditer(text))
-    if not starts:
-        return None
-    rest = text[starts[-1].end() :]
-    if not rest.startswith("{"):
-        # `\boxed 5` boxes one token.
-        token = re.match(r"[^\s$.,{}\\]+", rest)
-        return token.group() if token else None
-    depth = 0
-    # Escaped braces are set characters of the formula and need not balance: `\left\{ x \right.`
-    for brace in re.finditer(r"\\.|[{}]", rest, flags=re.DOTALL):
-        depth += {"{": 1, "}": -1}.get(brace.group(), 0)
-        if depth == 0 and brace.group() == "}":
-            return rest[1 : brace.start()].strip() or None
-    return None
+    boxes, is_cut = boxes_of(text)
+    return None if is_cut or not boxes else boxes[-1][2]

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from trl_reasoning.rewards._puzzle_entries import encode_entry
 from trl_reasoning.text import THINK_CLOSE, split_thought
 
 from .errors import DataError
@@ -60,8 +61,71 @@ def convert_math(row: Row) -> Row:
     }
 
 
+def convert_amc23(row: Row) -> Row:
+    """AMC 2023. The answers, stored as floats, become integers."""
+    return {"question": _text(row, "problem"), "solution": _number(row, "answer")}
+
+
+def convert_aime24(row: Row) -> Row:
+    """AIME 2024. Answers are written with three digits there ("025"), which a solution need not do."""
+    return {
+        "question": _text(row, "problem"),
+        "rationale": _text(row, "solution"),
+        "solution": number_text(int(_text(row, "answer"))),
+    }
+
+
+def convert_cmath(row: Row) -> Row:
+    """CMATH, Chinese primary school problems. The school year becomes the difficulty."""
+    return {
+        "question": _text(row, "question"),
+        "solution": _text(row, "answer").strip(),
+        "difficulty": int(row["grade"]),
+    }
+
+
+def convert_minerva_math(row: Row) -> Row:
+    """University science problems with their answers in boxes; units stand behind the box and are left out."""
+    return {key: value for key, value in convert_math(row).items() if key != "difficulty"}
+
+
+def convert_olympiadbench(row: Row) -> Row:
+    r"""
+    OlympiadBench. Its `context` goes before the question, its unit behind a single number, and intervals of a letter
+    that have lost their `\in` get it back.
+
+    Example:
+
+    ```python
+    >>> convert_olympiadbench({"question": "q", "final_answer": ["$166$"], "unit": "$cm^2$", "solution": ["s"],
+    ...                        "answer_type": "Numerical", "is_multiple_answer": False})["solution"]
+    '166 \\text{ cm}^2'
+
+    ```
+    """
+    answers = row["final_answer"]
+    if not answers or not all(isinstance(answer, str) and answer.strip() for answer in answers):
+        raise DataError(f"`final_answer` should be a list of non-empty strings, got {answers!r}")
+    gold = ", ".join(answer.strip().rstrip(".").removeprefix("$").removesuffix("$") for answer in answers)
+    unit = (row.get("unit") or "").strip("$ ")
+    if row["answer_type"] == "Interval":
+        gold = re.sub(r"\A([a-z])\s*(?=[(\[])", r"\1 \\in ", gold)
+    elif unit and row["answer_type"] == "Numerical" and not row["is_multiple_answer"]:
+        gold += r"\%" if unit == "%" else re.sub(r"\A([A-Za-z/]+)", r" \\text{ \1}", unit)
+    question = _text(row, "question")
+    solutions = row.get("solution") or []
+    return {
+        "question": f"{row['context']}\n\n{question}" if row.get("context") else question,
+        "rationale": solutions[0] if solutions else None,
+        "solution": gold,
+    }
+
+
 def convert_countdown(row: Row) -> Row:
-    """Countdown. The solution is the target: which expression reaches it is free."""
+    """
+    Countdown. The solution is the target: which expression reaches it is free. The puzzle is what judges a reply, see
+    [`trl_reasoning.rewards.make_reasoning_gym_reward`].
+    """
     numbers = row["nums"]
     if not numbers:
         raise DataError("`nums` is empty")
@@ -71,7 +135,8 @@ def convert_countdown(row: Row) -> Row:
         f"Write an arithmetic expression that equals {target}. Use each of the numbers {shown} exactly once, and only "
         "the operations +, -, *, / and parentheses."
     )
-    return {"question": question, "solution": target}
+    metadata = {"target": int(target) if target.isdigit() else float(target), "numbers": list(numbers)}
+    return {"question": question, "solution": target, "puzzle": encode_entry("countdown", {}, target, metadata)}
 
 
 def convert_deepmath(row: Row) -> Row:

@@ -33,8 +33,8 @@ def map_rows(
         convert (`Callable[[Row], Row]`):
             Gives the output columns of one row. A `DataError` that it raises is raised again with the row's index.
         outputs (`Mapping[str, str]`):
-            Types of the output columns: `messages`, `list[messages]`, `list[float64]` or a type name of
-            `datasets.Value`. They are fixed here because a type guessed from the first rows is wrong when these are
+            Types of the output columns: `messages`, `list[messages]`, `list[float64]`, `list[string]` or a type name
+            of `datasets.Value`. They are fixed here because a type guessed from the first rows is wrong when these are
             empty.
         keeps (`Sequence[str]`):
             Columns of the input to keep where they exist; all others are dropped.
@@ -66,7 +66,12 @@ def _features(outputs: Mapping[str, str], kept: Mapping[str, Any]) -> "Features"
     from datasets import Features, Value
 
     messages = [{"role": Value("string"), "content": Value("string")}]
-    shapes = {"messages": messages, "list[messages]": [messages], "list[float64]": [Value("float64")]}
+    shapes = {
+        "messages": messages,
+        "list[messages]": [messages],
+        "list[float64]": [Value("float64")],
+        "list[string]": [Value("string")],
+    }
     typed = {name: shapes[kind] if kind in shapes else Value(kind) for name, kind in outputs.items()}
     return Features({**kept, **typed})
 

@@ -11,6 +11,7 @@ from .sample_options import PairOptions, SampleOptions, parse_pair_options, pars
 
 
 BUILTIN_PREFIX = "builtin:"
+REASONING_GYM_PREFIX = "reasoning_gym:"
 FROM_STEP = "from_step"
 """Column of the training rows with the optimizer step from which on each may be drawn; absent where all may."""
 
@@ -22,8 +23,8 @@ class SourceSpec:
 
     Args:
         path (`str`):
-            `builtin:<task>`, a local JSON, JSONL (also `.gz`), Parquet or Arrow file, a folder of them, a folder
-            written by `save_to_disk`, or a hub id.
+            `builtin:<task>`, `reasoning_gym:<task>`, a local JSON, JSONL (also `.gz`), Parquet or Arrow file, a folder
+            of them, a folder written by `save_to_disk`, or a hub id.
         name (`str`, *optional*):
             Configuration of a hub data set, for instance `main`.
         split (`str`, *optional*):
@@ -34,7 +35,7 @@ class SourceSpec:
         columns (`dict[str, str]`, *optional*):
             Renames, ours to theirs (`{solution: answer}`), made before the adapter.
         size (`int`, *optional*):
-            Take the first `size` rows (after the shuffle); for a builtin task the number of rows to make.
+            Take the first `size` rows (after the shuffle); for a task the number of rows to make.
         shuffle_seed (`int`, *optional*):
             Shuffle the rows with this seed before `size` or `fraction` is taken.
         weight (`float`, *optional*, defaults to `1.0`):
@@ -46,7 +47,7 @@ class SourceSpec:
         from_step (`int`, *optional*, defaults to `0`):
             Optimizer step from which on rows of this source are drawn, at least 0 (the first step is step 0).
         params (`dict[str, Any]`, *optional*):
-            Keyword arguments of a builtin task, for instance `{operands: [2, 7]}`.
+            Settings of a task, for instance `{operands: [2, 7]}` or `{seed: 1, level: 2}`.
         from_samples ([`SampleOptions`], *optional*):
             The path is a file of `trl-reasoning sample`; train on those samples that are chosen:
             `{keep: right, take: shortest, per_prompt: 1}`.
@@ -78,6 +79,11 @@ class SourceSpec:
     def is_builtin(self) -> bool:
         """Whether the path names a task of this package, not a file or the hub."""
         return self.path.startswith(BUILTIN_PREFIX)
+
+    @property
+    def is_task(self) -> bool:
+        """Whether the rows are made from settings, by this package or by reasoning-gym."""
+        return self.path.startswith((BUILTIN_PREFIX, REASONING_GYM_PREFIX))
 
 
 SOURCE_KEYS = tuple(item.name for item in fields(SourceSpec))
@@ -172,10 +178,12 @@ def _check_values(source: SourceSpec) -> None:
         raise DataError(f"datasets: weight: expected a number greater than 0, got {source.weight}")
     if source.size is not None and source.fraction is not None:
         raise DataError("datasets: size and fraction both say how many rows to take; set one of them")
-    if source.params and not source.is_builtin:
-        raise DataError(f"datasets: params are for builtin tasks only, and {source.path!r} is not one")
-    if source.is_builtin and source.name is not None:
-        raise DataError("datasets: name is for hub data sets only; settings of a builtin task go into 'params'")
+    if source.params and not source.is_task:
+        raise DataError(
+            f"datasets: params are for tasks (builtin: and reasoning_gym:) only, and {source.path!r} is not one"
+        )
+    if source.is_task and source.name is not None:
+        raise DataError("datasets: name is for hub data sets only; settings of a task go into 'params'")
     if source.has_samples:
         _check_samples(source)
 
@@ -184,7 +192,7 @@ def _check_samples(source: SourceSpec) -> None:
     if source.from_samples is not None and source.pairs is not None:
         raise DataError("datasets: from_samples and pairs both say what becomes of the samples; set one of them")
     key = "pairs" if source.from_samples is None else "from_samples"
-    if source.is_builtin:
+    if source.is_task:
         raise DataError(f"datasets: {key}: needs a file of `trl-reasoning sample`, and {source.path!r} is a task")
     for other in ("name", "split", "adapter", "columns"):
         if getattr(source, other):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .adapters import ADAPTERS
 from .errors import DataError, nearest_hint
 from .files import find_local, load_local, looks_local, pick_split
+from .reasoning_gym import load_reasoning_gym
 from .renames import rename_columns
 from .sample_rows import pair_rows, read_samples, sampled_rows
 from .source_spec import BUILTIN_PREFIX, SourceSpec, parse_source
@@ -53,6 +54,8 @@ def load_source(spec: Mapping[str, Any], *, base_dir: Path | None = None, notes:
     source = parse_source(spec)
     if source.is_builtin:
         dataset = _make_builtin(source)
+    elif source.is_task:
+        dataset = load_reasoning_gym(source.path, split=source.split, size=source.size, params=source.params)
     else:
         local = find_local(source.path, base_dir)
         if local is not None and source.has_samples:
@@ -132,7 +135,7 @@ def _take(dataset: "Dataset", source: SourceSpec) -> "Dataset":
     if source.fraction is not None:
         # At least one row, so that a small share of a small set is not an empty set.
         dataset = dataset.select(range(max(1, round(source.fraction * len(dataset)))) if len(dataset) else [])
-    elif source.size is not None and not source.is_builtin:
+    elif source.size is not None and not source.is_task:
         if source.size > len(dataset):
             logger.warning("datasets: %s has %d rows, fewer than size %d", source.path, len(dataset), source.size)
         dataset = dataset.select(range(min(source.size, len(dataset))))

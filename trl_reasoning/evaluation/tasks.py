@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..data import add_prompts, find_prompt_template, load_source
+from ..data.source_spec import BUILTIN_PREFIX, REASONING_GYM_PREFIX
 
 
 if TYPE_CHECKING:
@@ -24,11 +25,12 @@ def task_source(
 
     Args:
         task (`str` or `Mapping`):
-            `builtin:<task>`, a local file or folder, a hub id, or a whole source as in a recipe's `datasets:` list.
+            `builtin:<task>`, `reasoning_gym:<task>`, a local file or folder, a hub id, or a whole source as in a
+            recipe's `datasets:` list.
         split (`str`, *optional*):
-            Split to read; `heldout` for a builtin task when nothing else is said.
+            Split to read; `heldout` for a builtin task and `test` for one of reasoning-gym when nothing else is said.
         params (`Mapping`, *optional*):
-            Parameters of a builtin task; `size` is its number of problems.
+            Parameters of such a task; `size` is its number of problems.
         adapter (`str`, *optional*):
             Name of a ready-made column mapping.
         columns (`Mapping`, *optional*):
@@ -47,8 +49,11 @@ def task_source(
     """
     source: dict[str, Any] = {"path": task} if isinstance(task, str) else dict(task)
     source.update({key: value for key, value in (("split", split), ("adapter", adapter)) if value is not None})
-    if str(source.get("path")).startswith("builtin:"):
+    path = str(source.get("path"))
+    if path.startswith(BUILTIN_PREFIX):
         source.setdefault("split", "heldout")
+    elif path.startswith(REASONING_GYM_PREFIX):
+        source.setdefault("split", "test")
     if columns:
         source["columns"] = {**source.get("columns", {}), **columns}
     if params:

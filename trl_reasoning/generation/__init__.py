@@ -1,6 +1,7 @@
 """Generation: backends, prompt rendering, stop strings and resumable sampling."""
 
 from .backends import Backend, TransformersBackend, length_batches
+from .judge import JudgeScorer
 from .loading import load_backend, parameters_hash, split_adapter, weights_hash
 from .params import Generation, SamplingParams
 from .records import RecordsError, read_records
@@ -14,6 +15,7 @@ __all__ = [
     "Backend",
     "FinishReason",
     "Generation",
+    "JudgeScorer",
     "RecordsError",
     "RewardModelScorer",
     "SamplingParams",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _WEIGHT_FILES = ("*.safetensors", "*.bin", "config.json", "adapter_config.json")
 # What a head is called, the method that trains it, and its task in an adapter's configuration.
 _HEADS = {
+    "ForCausalLM": ("causal language model", "sft", "CAUSAL_LM"),
     "ForSequenceClassification": ("sequence classification model with one label", "reward", "SEQ_CLS"),
     "ForTokenClassification": ("token classification model", "prm", "TOKEN_CLS"),
 }
@@ -92,7 +93,8 @@ def check_model_folder(path: str, architecture: str) -> None:
         path (`str`):
             Builtin name, folder with a model or with an adapter alone, or hub id.
         architecture (`str`):
-            What the class of the model ends with: `"ForSequenceClassification"` or `"ForTokenClassification"`.
+            What the class of the model ends with: `"ForCausalLM"`, `"ForSequenceClassification"` or
+            `"ForTokenClassification"`.
 
     Raises:
         ValueError: The folder holds another kind of model, or an adapter for another task. Begins with `model: `.

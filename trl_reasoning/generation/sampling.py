@@ -4,18 +4,20 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..answers import verify
+from ..answers import Verdict
 from ..errors import UserError
+from ..rewards.puzzles import PUZZLE
 from ..text import THINK_CLOSE, THINK_OPEN, prompt_opens_thought, split_thought
 from .backends import Backend, Generation, SamplingParams, length_batches
 from .records import RecordsFile, read_records
 from .tokens import render_prompt
+from .verdicts import judge_texts
 
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ def sample_problems(
     progress: bool = False,
 ) -> list[dict[str, Any]]:
     """
-    Sample and verify completions.
+    Sample and verify completions. A row of a task of reasoning-gym (column `puzzle`) is judged by its task's rules.
 
     Each batch is written as soon as it is judged, so an interruption loses at most one batch. Batches and their seeds
     depend only on the problems, `samples` and the batch size: a continued run gives what an uninterrupted one gives.
@@ -106,6 +108,7 @@ class _Problem:
     opened: bool
     reply_start: str
     solution: str | None
+    puzzle: str | None
     difficulty: float | None
     has_gold: bool
 
@@ -124,6 +127,7 @@ def _render(backend: Backend, dataset: "Dataset", chat_template_kwargs: dict[str
                 opened=prompt_opens_thought(rendered),
                 reply_start=start[0] if start else "",
                 solution=row.get("solution"),  # type: ignore[union-attr]
+                puzzle=row.get(PUZZLE),  # type: ignore[union-attr]
                 difficulty=row.get("difficulty"),  # type: ignore[union-attr]
                 has_gold=has_gold,
             )
@@ -134,7 +138,8 @@ def _render(backend: Backend, dataset: "Dataset", chat_template_kwargs: dict[str
 def _dataset_hash(problems: list[_Problem]) -> str:
     digest = hashlib.sha256()
     for problem in problems:
-        digest.update(json.dumps([problem.ids, problem.solution, problem.difficulty], default=str).encode())
+        parts = [problem.ids, problem.solution, problem.difficulty, *([problem.puzzle] if problem.puzzle else [])]
+        digest.update(json.dumps(parts, default=str).encode())
     return digest.hexdigest()
 
 
@@ -165,24 +170,34 @@ def _draw(
         prompts = [problems[index].ids for index, _ in batch]
         drawn = backend.generate(prompts, replace(params, seed=params.seed + first))
         seconds = (time.perf_counter() - started) / len(batch)
+        verdicts = _judge([problems[index] for index, _ in batch], drawn, kind)
         yield [
             {
                 "id": index,
                 "sample": sample,
-                **_judge(problems[index], generation, backend, kind),
+                **_record(problems[index], generation, backend, verdict),
                 "seconds": seconds,
                 **({"token_ids": generation.token_ids} if has_ids else {}),
             }
-            for (index, sample), generation in zip(batch, drawn, strict=True)
+            for (index, sample), generation, verdict in zip(batch, drawn, verdicts, strict=True)
             if (index, sample) not in done
         ]
 
 
-def _judge(problem: _Problem, generation: Generation, backend: Backend, kind: str) -> dict[str, Any]:
+def _judge(problems: list[_Problem], drawn: Sequence[Generation], kind: str) -> Sequence[Verdict | None]:
+    if not problems[0].has_gold:  # a column: all rows have it or none
+        return [None] * len(problems)
+    return judge_texts(
+        [generation.text for generation in drawn],
+        [problem.solution for problem in problems],
+        [problem.puzzle for problem in problems],
+        [problem.opened for problem in problems],
+        kind=kind,
+    )
+
+
+def _record(problem: _Problem, generation: Generation, backend: Backend, verdict: Verdict | None) -> dict[str, Any]:
     thought = split_thought(generation.text, opened=problem.opened)
-    verdict = None
-    if problem.has_gold:
-        verdict = verify(generation.text, problem.solution, kind=kind, opened=problem.opened)
     thought_ids = backend.tokenizer(text=thought.thought, add_special_tokens=False)["input_ids"]
     return {
         "prompt": problem.prompt,

@@ -1,4 +1,4 @@
-"""Rewards that hold a model: reward models with a scalar head."""
+"""Rewards that hold a model: reward models with a scalar head, and the table of all scorers."""
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..errors import UserError
 from ..rewards.routing import unrouted
-from ..text import THINK_OPEN, completion_text, split_thought
+from ..text import completion_text
 from .backends import length_batches
+from .judge import JudgeScorer
 from .loading import check_model_folder
 from .reward_model import load_reward_model, scored_token_ids
+from .views import Conversation, Sees, process_device, shown_parts
 
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-Sees = Literal["answer", "everything"]
-Conversation = str | list[dict[str, Any]]
 
 
 class RewardModelScorer:
@@ -105,6 +104,11 @@ class RewardModelScorer:
         self.revision = revision
 
     @property
+    def model_paths(self) -> dict[str, str]:
+        """The folders or hub ids that it loads, by parameter."""
+        return {"model": self.path}
+
+    @property
     def model(self) -> "PreTrainedModel":
         """The reward model, loaded at the first use."""
         return self._load()[0]
@@ -125,7 +129,7 @@ class RewardModelScorer:
     ) -> list[float | None]:
         opened = [False] * len(prompts) if thought_opened is None else [bool(value) for value in thought_opened]
         views = [
-            _view(prompt, completion_text(completion, opened=is_open), is_open, self.sees)
+            shown_parts(prompt, completion_text(completion, opened=is_open), is_open, self.sees)
             for prompt, completion, is_open in zip(prompts, completions, opened, strict=True)
         ]
         scored = [row for row, (_, reply) in enumerate(views) if reply or self.empty_score is None]
@@ -172,10 +176,10 @@ class RewardModelScorer:
         return ids[-limit:] if self.truncation_side == "left" else ids[:limit]
 
     def _load(self) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
-        return _load_once(self.path, self.dtype, self.device or _process_device(), self.revision)
+        return _load_once(self.path, self.dtype, self.device or process_device(), self.revision)
 
 
-SCORERS: dict[str, Callable[..., Any]] = {"reward_model": RewardModelScorer}
+SCORERS: dict[str, Callable[..., Any]] = {"judge": JudgeScorer, "reward_model": RewardModelScorer}
 """Rewards that hold a model, by the names that recipes use."""
 
 
@@ -193,25 +197,8 @@ def held_models(rewards: Iterable[Any]) -> "list[PreTrainedModel]":
     return [scorer.model for scorer in map(unrouted, rewards) if isinstance(scorer, RewardModelScorer)]
 
 
-def _view(prompt: Conversation, text: str, opened: bool, sees: Sees) -> tuple[Conversation, str]:
-    """Prompt and reply as the reward model is shown them."""
-    if sees == "answer":
-        answer = split_thought(text, opened=opened).answer
-        # A plain text prompt that opened the thought would leave its tag without a thought.
-        is_tagged = opened and isinstance(prompt, str)
-        return prompt.rstrip().removesuffix(THINK_OPEN) if is_tagged else prompt, answer  # type: ignore[union-attr]
-    # The policy's chat template wrote the opening tag, which messages do not show.
-    return prompt, THINK_OPEN + text if opened and not isinstance(prompt, str) else text
-
-
 @functools.cache
 def _load_once(
     path: str, dtype: str, device: str, revision: str | None
 ) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
     return load_reward_model(path, dtype=dtype, device=device, revision=revision)
-
-
-def _process_device() -> str:
-    from accelerate import PartialState
-
-    return str(PartialState().device)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..answers import verify
+from ..answers import verify_batch
 from ..errors import UserError
 from ..rewards.steps import SPLITS, split_steps
 from ..text import prompt_opens_thought
@@ -210,12 +210,15 @@ def _label_group(
         # The seed is the place of the batch's first continuation, so that no two batches share one.
         generations = backend.generate(prompts, replace(params, seed=params.seed + drawn))
         drawn += len(batch)
-        for index, generation in zip(batch, generations, strict=True):
-            row, step = pairs[index]
-            item = group[row]
-            text = item.prefixes[step][0] + generation.text
-            verdict = verify(text, item.record["solution"], kind=kind, opened=item.opened)
-            right[row][step] += verdict.status == "right"
+        places = [pairs[index] for index in batch]
+        verdicts = verify_batch(
+            [group[row].prefixes[step][0] + drew.text for (row, step), drew in zip(places, generations, strict=True)],
+            [group[row].record["solution"] for row, _ in places],
+            kind=kind,
+            opened=[group[row].opened for row, _ in places],
+        )
+        for (row, step), generation, verdict in zip(places, generations, verdicts, strict=True):
+            right[row][step] += verdict.is_right
             tokens[row] += len(generation.token_ids)
     rows = []
     for item, counts, spent in zip(group, right, tokens, strict=True):

@@ -4,9 +4,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ..answers import numeric_value, verify
+from ..answers import Verdict, numeric_value
 from ..text import split_thought
 from ._reward import Completion, Reward, read_rows
+from ._verdicts import read_verdicts
 
 
 # Long digit runs are no answer, and a float could not hold them.
@@ -76,11 +77,12 @@ class _ClosenessReward:
         thought_opened: Sequence[bool | None] | None = None,
         **kwargs: Any,
     ) -> list[float | None]:
+        verdicts = read_verdicts(completions, solution, thought_opened, kind="number")
         texts, opened = read_rows(completions, thought_opened)
-        return [self._score(text, gold, is_open) for text, gold, is_open in zip(texts, solution, opened, strict=True)]
+        rows = zip(verdicts, texts, opened, strict=True)
+        return [self._score(verdict, text, is_open) for verdict, text, is_open in rows]
 
-    def _score(self, text: str, gold: str | None, is_open: bool) -> float | None:
-        verdict = verify(text, gold, kind="number", opened=is_open)
+    def _score(self, verdict: Verdict, text: str, is_open: bool) -> float | None:
         gold_value = None if verdict.gold is None else numeric_value(verdict.gold)
         if verdict.score is None or gold_value is None:
             return None

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
-from ..answers import check_kind, verify
-from ._reward import Completion, Reward, read_rows
+from ..answers import check_kind
+from ._reward import Completion, Reward
+from ._verdicts import read_verdicts
 from .routing import _RoutedReward, make_routed_reward
 
 
@@ -56,10 +57,10 @@ def make_kimi_length_reward(kind: str = "auto") -> Reward:
     r"""
     Make the length reward of Kimi k1.5, to be weighed below accuracy: see [`kimi_length_rewards`].
 
-    The paper does not publish the weight w. With an accuracy reward of weight 1 every right answer ranks above every
-    wrong one for 0 <= w < 2, and other weights are refused. The paper switches the reward on late, at a constant
-    weight, since from the start it slows learning: `length_reward_start_step` or `length_reward_patience` of the
-    trainer's configuration.
+    The paper does not publish the weight w. With an accuracy reward of weight 1 and the values 1 and 0, every right
+    answer ranks above every wrong one for 0 <= w < 2, and other weights are refused. The paper switches the reward on
+    late, at a constant weight, since from the start it slows learning: `length_reward_start_step` or
+    `length_reward_patience` of the trainer's configuration.
 
     Args:
         kind (`str`, *optional*, defaults to `"auto"`):
@@ -125,11 +126,7 @@ class KimiLengthReward:
         **kwargs: Any,
     ) -> list[bool | None]:
         """Whether each answer is right, `None` where the gold cannot be read; takes what a reward function takes."""
-        texts, opened = read_rows(completions, thought_opened)
-        verdicts = [
-            verify(text, gold, kind=self.kind, opened=is_open)
-            for text, gold, is_open in zip(texts, solution, opened, strict=True)
-        ]
+        verdicts = read_verdicts(completions, solution, thought_opened, kind=self.kind)
         return [None if verdict.score is None else verdict.is_right for verdict in verdicts]
 
 
@@ -152,22 +149,22 @@ def length_judge(reward: Any) -> Callable[..., list[bool | None]] | None:
     return None
 
 
-def check_length_weight(weight: float, accuracy_weight: float = 1.0) -> None:
+def check_length_weight(weight: float, gap: float = 1.0) -> None:
     """
     Check the weight of [`KimiLengthReward`].
 
     Args:
         weight (`float`):
             Its weight w.
-        accuracy_weight (`float`, *optional*, defaults to `1.0`):
-            Weight a of the accuracy reward.
+        gap (`float`, *optional*, defaults to `1.0`):
+            What a right answer earns above any other: the weight of the accuracy reward times its [`accuracy_gap`].
 
     Raises:
-        ValueError: when w is not in [0, 2a), so that a short wrong answer could rank above a long right one.
+        ValueError: when w is not in [0, 2 gap), so that a short wrong answer could rank above a long right one.
     """
-    if not 0 <= weight < 2 * accuracy_weight:
+    if not 0 <= weight < 2 * gap:
         raise ValueError(
-            f"reward_weights: kimi_length needs a weight of at least 0 and below {2 * accuracy_weight:g} (twice that "
-            f"of accuracy), got {weight:g}: else a short wrong answer may be worth more than a long right one; write "
-            f"for instance {0.5 * accuracy_weight:g}"
+            f"reward_weights: kimi_length needs a weight of at least 0 and below {2 * gap:g} (twice what a right "
+            f"answer earns above a wrong one), got {weight:g}: else a short wrong answer may be worth more than a "
+            f"long right one; write for instance {0.5 * gap:g}"
         )

@@ -7,10 +7,15 @@ from typing import Any
 import torch
 
 from ..errors import UserError
-from ..rewards import check_length_weight, kimi_length_rewards, length_judge
+from ..rewards import accuracy_gap, check_length_weight, kimi_length_rewards, length_judge
 
 
 _HELDOUT = "heldout/accuracy"
+# Why the length reward is not normalised within its group.
+NOT_NORMALIZED = (
+    "normalize_then_sum gives kimi_length the same spread as accuracy, so that no weight of it is sure to keep a "
+    "short wrong answer below a long right one; write sum_then_normalize, or remove kimi_length"
+)
 
 
 @dataclass
@@ -78,7 +83,10 @@ class LengthRewards:
         functions: list[Any] = list(self.reward_funcs)  # type: ignore[has-type]
         self.reward_funcs = functions
         weights: list[float] = self.reward_weights.tolist()  # type: ignore[attr-defined]
-        by_name = dict(zip(self.reward_func_names, weights, strict=True))  # type: ignore[attr-defined]
+        names: list[str] = self.reward_func_names  # type: ignore[attr-defined]
+        gaps = {
+            name: weight * accuracy_gap(reward) for name, weight, reward in zip(names, weights, functions, strict=True)
+        }
         self._length_weights: dict[int, float] = {}  # column of the rewards: weight
         for column, reward in enumerate(functions):
             judge = length_judge(reward)
@@ -88,7 +96,9 @@ class LengthRewards:
                         "num_generations: kimi_length compares the completions of one prompt, and with 1 it is always "
                         "0; sample 2 or more, or remove the reward"
                     )
-                check_length_weight(weights[column], by_name.get("accuracy_reward", 1.0))
+                check_length_weight(weights[column], gaps.get("accuracy_reward", 1.0))
+                if self.multi_objective_aggregation == "normalize_then_sum":  # type: ignore[attr-defined]
+                    raise UserError(f"multi_objective_aggregation: {NOT_NORMALIZED}")
                 self._length_weights[column] = weights[column]
                 functions[column] = judge
         for key in ("length_reward_start_step", "length_reward_patience"):

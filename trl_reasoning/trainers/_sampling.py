@@ -11,6 +11,7 @@ from trl.trainer.utils import RepeatSampler
 
 from ..data import read_difficulties
 from ..errors import UserError, did_you_mean
+from ..rewards import right_above
 from ._samplers import (
     CurriculumSampler,
     EasyToHardSampler,
@@ -84,7 +85,11 @@ class PromptSampling:
                 f"sampling: a generation batch takes {prompts} different prompts and the data has {len(dataset)}; use "
                 "more rows or a smaller batch"
             )
-        self._success_reward = find_success_reward(args.success_reward, self.reward_func_names)  # type: ignore[attr-defined]
+        names: list[str] = self.reward_func_names  # type: ignore[attr-defined]
+        self._success_reward = find_success_reward(args.success_reward, names)
+        function: Any = self.reward_funcs[names.index(self._success_reward)]  # type: ignore[attr-defined]
+        given = args.success_threshold
+        self._success_threshold: float = right_above(function) if given is None else given
         self._difficulties = None
         if args.difficulty_column is not None:
             self._difficulties = read_difficulties(dataset, args.difficulty_column)
@@ -161,7 +166,7 @@ class PromptSampling:
         table = self._logs["rewards"][self._success_reward]  # type: ignore[attr-defined]
         rewards = torch.tensor(list(table)[-len(rows) :])  # (N_global,)
         sampler = self._prompt_sampler
-        sampler.rates.update(rows, rewards, self.args.success_threshold)  # type: ignore[attr-defined]
+        sampler.rates.update(rows, rewards, self._success_threshold)
 
         seen = sampler.rates.seen
         metrics = {

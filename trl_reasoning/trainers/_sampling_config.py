@@ -18,7 +18,7 @@ _READ_BY: dict[str, tuple[tuple[str, ...], Any]] = {
     "curriculum_hard_fraction": (("curriculum",), None),
     "curriculum_hard_threshold": (("curriculum",), None),
     "success_reward": (("curriculum", "prioritized"), None),
-    "success_threshold": (("curriculum", "prioritized"), 0.5),
+    "success_threshold": (("curriculum", "prioritized"), None),
     "success_rate_decay": (("curriculum", "prioritized"), 0.5),
     "priority_floor": (("prioritized",), 0.0),
 }
@@ -63,8 +63,9 @@ class PromptSamplingConfig:
             this value with `difficulty_reversed`).
         success_reward (`str`, *optional*):
             Reward function that decides on success, by its name; by default the first.
-        success_threshold (`float`, *optional*, defaults to `0.5`):
-            A reward above it is a success. Rewards that do not apply (`None`) are not counted.
+        success_threshold (`float`, *optional*):
+            A reward above it is a success; by default 0.5, or the middle between right and wrong of a reward that has
+            its own values for these (`accuracy`, `cosine_length`). Rewards that do not apply (`None`) are not counted.
         success_rate_decay (`float`, *optional*, defaults to `0.5`):
             Weight of a row's earlier rollouts each time it is met again: 1 for the running mean over all, 0 for the
             last ones alone. Below 1, the rate follows the policy as it improves.
@@ -100,7 +101,9 @@ class PromptSamplingConfig:
     success_reward: str | None = field(
         default=None, metadata={"help": "Reward function that decides on success; the first."}
     )
-    success_threshold: float | None = field(default=None, metadata={"help": "A reward above it is a success (0.5)."})
+    success_threshold: float | None = field(
+        default=None, metadata={"help": "A reward above it is a success (halfway)."}
+    )
     success_rate_decay: float | None = field(
         default=None, metadata={"help": "Weight of earlier rollouts of a row; 1 for the mean over all (0.5)."}
     )

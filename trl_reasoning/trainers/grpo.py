@@ -12,6 +12,8 @@ from ._length_reward import LengthRewardConfig, LengthRewards
 from ._policy import PolicyLoss
 from ._quantized import QuantizedBase
 from ._reference import RenewableReference, check_reference_keys
+from ._reward_gates import RewardGates, RewardGatesConfig
+from ._reward_watch import RewardWatch, RewardWatchConfig
 from ._rollout_state import ResumableRollouts
 from ._sampling import PromptSampling
 from ._sampling_config import PromptSamplingConfig
@@ -21,7 +23,7 @@ from ._update import PackedUpdate
 
 
 @dataclass
-class ReasoningGRPOConfig(LengthRewardConfig, PromptSamplingConfig, GRPOConfig):
+class ReasoningGRPOConfig(LengthRewardConfig, RewardGatesConfig, RewardWatchConfig, PromptSamplingConfig, GRPOConfig):
     r"""
     [`~trl.GRPOConfig`] with the defaults of DeepSeekMath ([paper](https://huggingface.co/papers/2402.03300), Eq. 3).
 
@@ -108,7 +110,9 @@ LOSS_TYPES = tuple(_REDUCTIONS)
 class ReasoningGRPOTrainer(
     PackedUpdate,
     PolicyLoss,
+    RewardGates,
     LengthRewards,
+    RewardWatch,
     IterationSamples,
     RenewableReference,
     PromptSampling,

@@ -48,6 +48,11 @@ class GRPOPSConfig(ReasoningGRPOConfig):
             raise ValueError(f"step_std: expected one of {list(STD_KINDS)}, got {self.step_std!r}")
         if self.outcome_weight < 0:
             raise ValueError(f"outcome_weight: expected 0 or more, got {self.outcome_weight}")
+        if self.multi_objective_aggregation != "sum_then_normalize" and not self.outcome_weight:
+            raise ValueError(
+                "multi_objective_aggregation: says how the outcome's rewards are added up, which grpo_ps takes with "
+                "an `outcome_weight` above 0 alone; set that, or remove the key"
+            )
         if self.scale_rewards == "batch":
             raise ValueError(
                 "scale_rewards: grpo_ps normalises over the steps of a prompt's completions; expected group or none, "

@@ -8,6 +8,7 @@ import torch
 
 from ..errors import UserError
 from ..losses import LossOutput, PolicyTokens
+from ..rewards import right_above
 from ._fixed_keys import check_fixed_keys
 from .grpo import ReasoningGRPOConfig, ReasoningGRPOTrainer
 
@@ -41,14 +42,15 @@ class OnlineRFTConfig(ReasoningGRPOConfig):
 
     Args:
         correct_threshold (`float`, *optional*):
-            Least weighted sum of a completion's rewards that makes it right; 0.5 with one reward, needed with several:
-            a wrong answer in the right format must not reach it. A completion without a reward (`None` from every
+            Least weighted sum of a completion's rewards that makes it right; with one reward it defaults to its weight
+            times 0.5, or times the middle between right and wrong of `accuracy`. Needed with several: a wrong answer
+            in the right format must not reach it. A completion without a reward (`None` from every
             function) is not right.
     """
 
     beta: float = field(default=0.0, metadata={"help": "Fixed to 0 by the method."})
     correct_threshold: float | None = field(
-        default=None, metadata={"help": "Least weighted sum of a completion's rewards that makes it right (0.5)."}
+        default=None, metadata={"help": "Least weighted sum of a completion's rewards that makes it right (halfway)."}
     )
 
     def __post_init__(self) -> None:
@@ -83,13 +85,19 @@ class OnlineRFTTrainer(ReasoningGRPOTrainer):
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
-        weighted = [name for name, weight in zip(self.reward_func_names, self.reward_weights, strict=True) if weight]
-        if self.args.correct_threshold is None and len(weighted) > 1:
+        weights: list[float] = self.reward_weights.tolist()
+        halves = {
+            name: weight * right_above(reward)
+            for name, weight, reward in zip(self.reward_func_names, weights, self.reward_funcs, strict=True)
+            if weight
+        }
+        if self.args.correct_threshold is None and len(halves) > 1:
             raise UserError(
-                f"correct_threshold: missing; {' and '.join(weighted)} are added up, and their sum alone does not say "
+                f"correct_threshold: missing; {' and '.join(halves)} are added up, and their sum alone does not say "
                 "what is right. Give the least sum of a right completion"
             )
-        self._threshold = 0.5 if self.args.correct_threshold is None else self.args.correct_threshold
+        default = next(iter(halves.values()), 0.5)
+        self._threshold = default if self.args.correct_threshold is None else self.args.correct_threshold
 
     def policy_loss(self, tokens: PolicyTokens) -> LossOutput:
         return LossOutput(loss=-tokens.advantages * tokens.per_token_logps)

@@ -32,6 +32,12 @@ from trl_reasoning.answers.extract import has_operation, is_single_value
         ("<answer>4", None),
         ("<think>The answer is 5", None),
         ("<think>a</think>The answer is 5", "5"),
+        (r"\boxed 5", "5"),
+        (r"It is \boxed -3/4.", "-3/4"),
+        (r"\boxed{4} and then \boxed it", "4"),
+        (r"<think>\boxed{5}</think>", None),
+        (r"<think>\boxed{5}</think>I am done.", None),
+        (r"<think>a</think>\boxed{4}<think>\boxed{5}", "4"),
         ("", None),
     ],
 )
@@ -42,6 +48,9 @@ def test_extract_answer(text, answer):
 def test_opened_thought_hides_everything_before_its_end():
     assert extract_answer("The answer is 5", opened=True) is None
     assert extract_answer("The answer is 5</think>6", opened=True) == "6"
+    assert extract_answer(r"\boxed{5}</think>", opened=True) is None
+    assert extract_answer(r"\boxed{5}</think>I am done", opened=True) is None
+    assert extract_answer(r"\boxed{5}", opened=False) == "5"
 
 
 @pytest.mark.parametrize(

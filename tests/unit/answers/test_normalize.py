@@ -22,7 +22,7 @@ from trl_reasoning.answers.units import canonical_unit, is_known_unit, is_unit_t
         (r"6\sqrt(3)", r"6\sqrt{3}"),
         (r"x\leq 2", r"x\le 2"),
         (r"\leftarrow", r"\leftarrow"),
-        ("1, 2, ...", "1, 2, ..."),
+        ("1, 2, ...", r"1, 2, \ldots"),
     ],
 )
 def test_clean(raw, cleaned):

@@ -4,10 +4,8 @@ import sys
 import threading
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from trl_reasoning.answers import is_readable_gold, numeric_value, verify
+from trl_reasoning.answers import are_readable_golds, is_readable_gold, numeric_value, verify, verify_batch
 
 
 # prediction, gold, status
@@ -170,47 +168,35 @@ def test_shared_cases(shared_dir):
     assert failures == set(KNOWN_FAILURES)
 
 
-HOSTILE_PROGRAM = """
-import json, resource, sys, threading
-resource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31))
-from trl_reasoning.answers import verify
-def check():
-    for line in sys.stdin:
-        row = json.loads(line)
-        print(json.dumps([row["id"], verify(row["prediction"], row["gold"]).status]), flush=True)
-if sys.argv[1] == "main":
-    check()
-else:
-    thread = threading.Thread(target=check)
-    thread.start()
-    thread.join()
-"""
+def test_batch_gives_the_verdicts_of_one_by_one():
+    predictions, golds = [case[0] for case in CASES], [case[1] for case in CASES]
+    verdicts = verify_batch([*predictions, *predictions], [*golds, *golds])
+    assert verdicts[: len(CASES)] == verdicts[len(CASES) :]
+    assert [verdict.status for verdict in verdicts[: len(CASES)]] == [status for _, _, status in CASES]
+    assert verify_batch([], []) == []
 
 
-@pytest.mark.parametrize("where", ["main", "thread"])
-def test_shared_hostile_cases(shared_dir, where):
-    rows = _shared_rows(shared_dir, is_hostile=True)
-    result = subprocess.run(
-        [sys.executable, "-c", HOSTILE_PROGRAM, where],
-        input="".join(json.dumps(row) + "\n" for row in rows),
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert result.returncode == 0, result.stderr
-    statuses = dict(map(json.loads, result.stdout.splitlines()))
-    assert {row["id"]: statuses[row["id"]] == "right" for row in rows} == {
-        row["id"]: row["right"] is True for row in rows
-    }
+def test_batch_takes_a_thought_mark_for_each():
+    texts = ["12-7</think>5", "12-7</think>5", "5"]
+    assert [verdict.status for verdict in verify_batch(texts, ["5"] * 3, opened=[True, False, True])] == [
+        verify(text, "5", opened=opened).status for text, opened in zip(texts, [True, False, True], strict=True)
+    ]
+    with pytest.raises(ValueError, match="shorter"):
+        verify_batch(["5", "5"], ["5"])
 
 
-def test_worker_thread_agrees_on_ordinary_answers():
+def test_batch_of_golds():
+    golds = ["18", None, "x^2+1", "$$", "18", "14. The first pump fills a quarter of the tank."]
+    assert are_readable_golds(golds) == [is_readable_gold(gold) for gold in golds]
+    assert are_readable_golds(["4", "x", "\\frac{1}{2}"], "number") == [True, False, True]
+
+
+def test_worker_thread_agrees():
     statuses = []
-    cases = [case for case in CASES if case[2] != "timed_out"]
-    thread = threading.Thread(target=lambda: statuses.extend(verify(*case[:2]).status for case in cases))
+    thread = threading.Thread(target=lambda: statuses.extend(verify(*case[:2]).status for case in CASES))
     thread.start()
     thread.join()
-    assert statuses == [status for _, _, status in cases]
+    assert statuses == [status for _, _, status in CASES]
 
 
 def test_large_data_set_golds_are_readable_and_equal_to_themselves(shared_dir):
@@ -218,16 +204,6 @@ def test_large_data_set_golds_are_readable_and_equal_to_themselves(shared_dir):
     golds = [json.loads(line)["answer"] for line in lines]
     assert all(is_readable_gold(gold, "number") for gold in golds)
     assert all(verify(gold, gold).is_right for gold in golds)
-
-
-@settings(max_examples=300, deadline=None)
-@given(
-    st.text(alphabet="0123456789.,%$+-*/^!(){}[]\\ \nabxyE=:<>|_~&'\"#…°π½", max_size=40),
-    st.text(alphabet="0123456789.,%$+-*/^!(){}[]\\ \nabxyE=:<>|_~&'\"#…°π½", max_size=20),
-)
-def test_no_text_raises(prediction, gold):
-    assert verify(rf"\boxed{{{prediction}}}", gold).score in (0.0, 1.0, None)
-    verify(prediction, gold)
 
 
 def test_import_is_light():

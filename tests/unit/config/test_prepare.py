@@ -129,6 +129,10 @@ def test_golds_that_cannot_be_read(prepared, write_rows) -> None:
     rows = [{"prompt": "q", "solution": ""}] + [{"prompt": "q", "solution": "2"}] * 9
     with pytest.raises(RecipeError, match=r"datasets\[0\].*1 of 10 golds.*row 0"):
         prepared(datasets=write_rows(rows))
+    run = prepared(datasets=write_rows(rows), max_failing_golds=0.1)
+    assert "1 of 10 golds do not verify against themselves (10.0%)" in run.notes[0]
+    with pytest.raises(RecipeError, match="max_failing_golds: expected at least 0 and at most 1, got 2"):
+        prepared(max_failing_golds=2.0)
     # Without a reward that reads it the column is free.
     prepared(datasets=write_rows(rows), reward_funcs=["format"])
 

@@ -80,7 +80,7 @@ def test_golds_of_one_source_are_checked_where_they_are_read(chats, prepared, tm
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     sources = {"datasets": [{"path": str(path)}], "prompt_template": "none"}
     prepared(**sources, reward_funcs=[FOR_MATH, "format"])
-    with pytest.raises(RecipeError, match="1 of 2 golds cannot be read"):
+    with pytest.raises(RecipeError, match="1 of 2 golds do not verify"):
         prepared(**sources, reward_funcs=["accuracy"])
 
 

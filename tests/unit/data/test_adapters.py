@@ -1,7 +1,10 @@
+import json
+
 import pytest
 from datasets import Dataset
 
 from trl_reasoning.data import ADAPTERS, DataError, last_boxed
+from trl_reasoning.rewards import judge_puzzles
 
 
 def adapt(name, *rows):
@@ -11,6 +14,7 @@ def adapt(name, *rows):
 def test_the_promised_adapters_exist():
     assert set(ADAPTERS) == {
         "gsm8k", "svamp", "math", "countdown", "deepmath", "openr1_math", "ultrafeedback", "hh_rlhf", "nectar",
+        "amc23", "aime24", "minerva_math", "olympiadbench", "cmath", "humaneval", "mbpp", "ifeval", "rlvr_ifeval",
     }  # fmt: skip
 
 
@@ -66,6 +70,35 @@ def test_countdown_asks_for_an_expression_and_keeps_its_columns():
     assert "equals 65" in row["question"]
     assert "19, 36, 48" in row["question"]
     assert (row["target"], row["nums"]) == (65, [19, 36, 48])
+    # What judges a reply in an evaluation: 48 + 36 - 19 = 65.
+    verdicts, _ = judge_puzzles(["<answer>48+36-19</answer>", "<answer>65</answer>"], [row["puzzle"]] * 2, [False] * 2)
+    assert [verdict.status for verdict in verdicts] == ["right", "wrong"]
+
+
+def test_ifeval_takes_the_arguments_that_are_given():
+    (row,) = adapt(
+        "ifeval",
+        {
+            "prompt": "Two bullets, no commas.",
+            "instruction_id_list": ["punctuation:no_comma", "detectable_format:number_bullet_lists"],
+            "kwargs": [{"num_bullets": None, "relation": None}, {"num_bullets": 2, "relation": None}],
+        },
+    )
+    assert row["question"] == "Two bullets, no commas."
+    assert json.loads(row["instructions"]) == [
+        {"id": "punctuation:no_comma", "kwargs": {}},
+        {"id": "detectable_format:number_bullet_lists", "kwargs": {"num_bullets": 2}},
+    ]
+
+
+def test_rlvr_ifeval_is_translated_to_the_names_of_ifeval():
+    truth = {"func_name": "validate_word_constraint", "N": 50, "quantifier": "at most", "end_phrase": None}
+    messages = [{"role": "user", "content": "Be short."}]
+    (row,) = adapt("rlvr_ifeval", {"messages": messages, "ground_truth": json.dumps(truth)})
+    assert row["question"] == "Be short."
+    assert json.loads(row["instructions"]) == [
+        {"id": "length_constraints:number_words", "kwargs": {"num_words": 50, "relation": "at most"}}
+    ]
 
 
 def test_deepmath_takes_the_thought_out_of_the_trace():

@@ -1,7 +1,7 @@
 import pytest
 from datasets import Dataset
 
-from trl_reasoning.data import DataError, check_columns, check_golds
+from trl_reasoning.data import DataError, check_columns
 
 
 USER = {"role": "user", "content": "q"}
@@ -72,50 +72,3 @@ def test_the_sharegpt_recipe_works():
     converted = eval(code, {"dataset": rows})
     assert converted.to_list() == [{"messages": [USER, ASSISTANT]}]
     check_columns(converted, "sft")
-
-
-def golds(*values):
-    rows = [{"prompt": "q", "solution": value} for value in values]
-    return Dataset.from_list(rows, on_mixed_types="use_json")
-
-
-def test_a_gold_that_is_no_string_names_its_row():
-    with pytest.raises(DataError) as caught:  # b042
-        check_golds(golds(2))
-    for word in ("`solution`", "row 0", "string", "int 2", "columns: {solution: solution}"):
-        assert word in str(caught.value)
-    with pytest.raises(DataError, match=r"row 1.*float 0\.5"):
-        check_golds(golds("x", 0.5))
-
-
-def test_readable_golds():
-    report = check_golds(golds("2", "-3", "3/4", "0.5"))
-    assert (report.rows, report.checked, report.unreadable, report.unreadable_share) == (4, 4, (), 0.0)
-
-
-def test_few_unreadable_golds_are_reported_and_many_are_an_error():
-    dataset = golds(*["2"] * 98, None, "")
-    report = check_golds(dataset)
-    assert report.unreadable == ((98, None), (99, ""))
-    assert report.unreadable_share == 0.02
-    with pytest.raises(DataError, match=r"2 of 100 golds.*2\.0%, limit 1\.0%.*row 98: None"):
-        check_golds(dataset, limit=0.01)
-
-
-def test_an_empty_gold_column_names_the_other_one():
-    rows = Dataset.from_list([{"prompt": "q", "solution": "", "answer": "2"}] * 3)
-    with pytest.raises(DataError, match=r"3 of 3 golds.*columns: \{solution: answer\}"):
-        check_golds(rows)
-
-
-def test_golds_of_a_large_set_are_read_evenly(monkeypatch):
-    read = []
-    monkeypatch.setattr("trl_reasoning.answers.is_readable_gold", lambda gold: bool(read.append(gold)) or True)
-    report = check_golds(golds(*map(str, range(10))), max_rows=4)
-    assert read == ["0", "3", "6", "9"]
-    assert (report.rows, report.checked) == (10, 4)
-
-
-def test_the_gold_column_must_exist():
-    with pytest.raises(DataError, match="no column `solution`"):
-        check_golds(Dataset.from_list([{"prompt": "q"}]))

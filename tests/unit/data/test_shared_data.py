@@ -18,8 +18,26 @@ def test_word_problems_have_numbers_as_golds(file, adapter, rows, shared_dir):
     dataset = load_source({"path": str(shared_dir / "data" / file), "adapter": adapter})
     assert len(dataset) == rows
     assert [gold for gold in dataset["solution"] if not NUMBER.fullmatch(gold)] == []
-    assert check_golds(dataset).unreadable == ()
+    assert check_golds(dataset, max_rows=None).failures == ()
     assert all(question.strip() for question in dataset["question"])
+
+
+@pytest.mark.parametrize(
+    ("file", "rows", "failing"),
+    [
+        ("amc23", 40, []),
+        ("aime24", 30, []),
+        ("cmath", 600, []),
+        ("minerva_math", 272, []),
+        # The answer to row 73 is a sentence: a function "where b is an arbitrary integer, and ...".
+        ("olympiadbench", 675, [73]),
+    ],
+)
+def test_golds_of_problem_sets_verify_against_themselves(file, rows, failing, shared_dir):
+    dataset = load_source({"path": str(shared_dir / "data" / f"{file}.jsonl"), "adapter": file})
+    report = check_golds(dataset, max_rows=None)
+    assert report.checked == rows
+    assert [failure.row for failure in report.failures] == failing
 
 
 def test_gsm8k_first_row(shared_dir):

@@ -1,7 +1,10 @@
+import math
 import pickle
 
 import pytest
 
+from trl_reasoning.config import RecipeError
+from trl_reasoning.config.rewards import make_rewards
 from trl_reasoning.rewards import REWARDS
 
 
@@ -9,9 +12,13 @@ def chat(text):
     return [{"role": "assistant", "content": text}]
 
 
+# What a reward needs to be made.
+NEEDED = {"cosine_length": {"max_length": 100}, "soft_overlong": {"max_length": 100, "cache": 20}}
+
+
 @pytest.mark.parametrize("name", sorted(REWARDS))
 def test_rewards_are_named_picklable_and_keep_their_settings(name):
-    reward = REWARDS[name]()
+    reward = REWARDS[name](**NEEDED.get(name, {}))
     copy = pickle.loads(pickle.dumps(reward))
     assert copy.__name__ == f"{name}_reward"
     assert copy.columns == reward.columns
@@ -39,10 +46,11 @@ def test_number_as_gold_is_an_error_that_names_the_type(name):
         REWARDS[name]()(["?"], [r"\boxed{4}"], [[1]], solution=[4])
 
 
-@pytest.mark.parametrize("name", sorted(REWARDS))
+@pytest.mark.parametrize("name", ["accuracy", "closeness", "cosine_length", "format", "language_consistency"])
 def test_column_of_another_length_is_an_error(name):
+    reward = REWARDS[name](**NEEDED.get(name, {}))
     with pytest.raises(ValueError, match=r"zip\(\)"):
-        REWARDS[name]()(["?"] * 2, ["4"] * 2, [[1]] * 2, solution=["4"] * 2, thought_opened=[False])
+        reward(["?"] * 2, ["4"] * 2, [[1]] * 2, solution=["4"] * 2, thought_opened=[False])
 
 
 def test_accuracy_logs_shares_lengths_and_verdicts():
@@ -113,3 +121,39 @@ def test_closeness_pays_most_for_the_right_answer():
         REWARDS["closeness"](parsable=0.5, near=0.5)
     with pytest.raises(ValueError, match=r"unmarked must be in \[0, 1\], got 2"):
         REWARDS["closeness"](unmarked=2)
+
+
+def test_parameters_come_from_a_recipe():
+    rewards = make_rewards(
+        [
+            {"name": "accuracy", "right": 10, "wrong": 0, "unparsed": -1.5, "kind": "number"},
+            {"name": "cosine_length", "max_length": 1000, "wrong_long": -0.1, "overlong": -2},
+            {"name": "format", "template": "think_answer", "credit": "partial", "allow_empty_thought": False},
+            {"name": "language_consistency", "language": "de", "part": "both", "by": "script"},
+            {"name": "repetition", "ngram": 20, "unit": "words", "max_penalty": 0.5, "weight": 0.1},
+            {"name": "soft_overlong", "max_length": 1000, "cache": 200},
+        ]
+    )
+    batch = {"completion_ids": [[1] * 900], "solution": ["4"]}
+    text = "<think>Wir ziehen 5 von 9 ab.</think><answer>4</answer>"
+    values = [reward.function(prompts=["?"], completions=[text], **batch)[0] for reward in rewards]
+    cosine = 0.5 + 0.25 * (1 + math.cos(math.pi * 0.9))
+    assert values == pytest.approx([10.0, cosine, 1.0, 1.0, 0.0, -0.5])
+    assert rewards[4].weight == 0.1
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"name": "soft_overlong", "max_length": 100}, "missing .*'cache'"),
+        ({"name": "soft_overlong", "max_length": 100, "cash": 20}, "no parameter `cash`.*Did you mean `cache`"),
+        ({"name": "format", "credit": "half"}, "credit"),
+        ({"name": "repetition", "ngram": 2.5}, "ngram"),
+        ({"name": "accuracy", "wrong": 3}, "wrong: expected less than right"),
+        ({"name": "cosine_length", "max_length": 100, "wrong_short": 0}, "wrong_short: expected at most wrong_long"),
+        ({"name": "language_consistency", "language": "xx"}, "language: expected one of"),
+    ],
+)
+def test_bad_parameters_are_errors_of_the_recipe(entry, message):
+    with pytest.raises(RecipeError, match=message):
+        make_rewards([entry])
