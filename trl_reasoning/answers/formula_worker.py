@@ -1,8 +1,10 @@
 """What `symbolic` lets its worker processes do: read and compare formulas with `math-verify` and sympy."""
 
+import contextlib
 import logging
 import re
 import time
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -40,13 +42,13 @@ def answer_question(*formulas: str) -> tuple[str, bool, float]:
         of computing.
     """
     started = time.process_time()
-    _forbid_eval()
     status, is_equal = "done", True
     try:
-        parsed = [_parse(formula) for formula in formulas]
-        if len(parsed) == 2:
-            answer, gold = parsed
-            is_equal = _is_equal(answer, gold) and _is_near(answer, gold, _digits(*formulas))
+        with _without_eval():
+            parsed = [_parse(formula) for formula in formulas]
+            if len(parsed) == 2:
+                answer, gold = parsed
+                is_equal = _is_equal(answer, gold) and _is_near(answer, gold, _digits(*formulas))
     except _UnreadableError:
         status = "unreadable"
     except MemoryError:
@@ -57,15 +59,22 @@ def answer_question(*formulas: str) -> tuple[str, bool, float]:
     return status, is_equal and status == "done", time.process_time() - started
 
 
-def _forbid_eval() -> None:
+@contextlib.contextmanager
+def _without_eval() -> Iterator[None]:
     """
-    Replace what sympy does with a string where it wants an expression, which is to give it to `eval`.
+    Replace for a while what sympy does with a string where it wants an expression, which is to give it to `eval`.
 
     The LaTeX reader makes its numbers that way. They stay possible, and exact; every other string is refused.
     """
+    import sympy.physics.units  # noqa: F401  # loaded late by comparisons, and made from strings
     from sympy.parsing import sympy_parser
 
+    kept = sympy_parser.eval_expr, sympy_parser.parse_expr
     sympy_parser.eval_expr = sympy_parser.parse_expr = _number
+    try:
+        yield
+    finally:
+        sympy_parser.eval_expr, sympy_parser.parse_expr = kept
 
 
 def _number(text: str, *args: Any, **kwargs: Any) -> Any:

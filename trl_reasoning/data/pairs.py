@@ -16,7 +16,7 @@ _IDENTICAL_LIMIT = 0.02
 
 def split_pairs(dataset: "Dataset") -> "Dataset":
     """
-    Give pairs of whole dialogues a column `prompt`: the turns that both begin with.
+    Give pairs of whole dialogues a column `prompt`: the turns that both begin with, up to where the replies begin.
 
     Args:
         dataset ([`~datasets.Dataset`]):
@@ -26,7 +26,8 @@ def split_pairs(dataset: "Dataset") -> "Dataset":
         [`~datasets.Dataset`]: `prompt`, `chosen` and `rejected` as messages, beside the other columns.
 
     Raises:
-        `DataError`: a dialogue that is no list of messages, or two that share no turn.
+        `DataError`: a dialogue that is no list of messages, or two whose shared turns are not a prompt: none, or turns that a user's
+        goes on in one of them.
 
     Example:
 
@@ -79,6 +80,8 @@ def check_pairs(dataset: "Dataset") -> None:
             f"no column `prompt`; found: {', '.join(found)}. In plain text the prompt cannot be told from the reply: "
             "give a column `prompt`, whole dialogues of messages, or an `adapter:` (hh_rlhf for its transcripts)"
         )
+    if not len(dataset):
+        raise DataError("the data set is empty: no pairs are left")
     forms = {column: _form(dataset[0][column]) for column in PAIR_COLUMNS}
     if len(set(forms.values())) > 1:
         shown = ", ".join(f"`{column}` is {form}" for column, form in forms.items())
@@ -112,6 +115,13 @@ def _split_row(row: Row) -> Row:
         shared += 1
     if not shared:
         raise DataError("`chosen` and `rejected` should begin with the same turns, the prompt; they share none")
+    for column, turns in (("chosen", chosen), ("rejected", rejected)):
+        role = turns[shared].get("role") if isinstance(turns[shared], dict) else None
+        if role in ("system", "user"):  # a question is never part of the reply
+            raise DataError(
+                f"`{column}`: turn {shared} (the first is 0) is the first one that differs, and its role is {role!r}; "
+                "both dialogues should have the same turns up to an assistant's reply"
+            )
     return {"prompt": chosen[:shared], "chosen": chosen[shared:], "rejected": rejected[shared:]}
 
 

@@ -102,7 +102,7 @@ class RewardModelJudge:
             batch_size=batch_size,
             max_length=max_length,
         )
-        self._scores: dict[tuple[str, str], float | None] = {}
+        self._scores: dict[tuple[str, str, bool], float | None] = {}
 
     def read(self, records: Sequence[Record]) -> None:
         """Score these records, those of a model in one call; the judgements that follow look the scores up."""
@@ -219,5 +219,6 @@ def _compare(ours: float, theirs: float) -> float:
     return 0.5 if ours == theirs else float(ours > theirs)
 
 
-def _key(record: Record) -> tuple[str, str]:
-    return str(record["prompt"]), record["completion"]
+def _key(record: Record) -> tuple[str, str, bool]:
+    """Where the prompt opened the thought, the same completion is read in another way."""
+    return str(record["prompt"]), record["completion"], bool(record.get("thought_opened"))

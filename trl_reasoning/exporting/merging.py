@@ -76,7 +76,8 @@ def merge(
         [`Exported`]
 
     Raises:
-        [`ExportError`]: when the merged model differs by more than `tolerance`, or the settings contradict each other.
+        [`ExportError`]: when the merged model differs by more than `tolerance`, the settings contradict each other, or
+            the model or the adapter is no causal language model: its head would be lost.
     """
     from transformers import AutoConfig, AutoTokenizer
 
@@ -90,6 +91,7 @@ def merge(
     path = resolve_model(base)
     revision = recipe.get("model_revision")
     config = AutoConfig.from_pretrained(path, revision=revision)
+    _check_head(base, adapter, config)
     _check_settings(base, adapter, into, quantization, is_stored_quantized(config))
     target = saved_dtype(dtype, config)
     exported = Exported(base, str(target).removeprefix("torch."), adapter=adapter, quantization=quantization)
@@ -109,6 +111,27 @@ def merge(
         _build(exported, path, revision, device or _default_device(), target, sequences, tolerance)
     settle_end_tokens(exported)
     return exported
+
+
+def _check_head(base: str, adapter: str | None, config: Any) -> None:
+    """Read as a language model, a reward model would lose the head that was trained, without an error."""
+    from peft import PeftConfig
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+    if adapter is not None:
+        task = PeftConfig.from_pretrained(adapter).task_type
+        if task not in (None, "CAUSAL_LM"):
+            raise ExportError(
+                f"model: {adapter} holds an adapter for the task {task}, whose head a language model does not have; "
+                "the scorers and `reward_model` read such a folder as it is"
+            )
+    names = config.architectures or []
+    known = set(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values())
+    if names and not known.intersection(names):
+        raise ExportError(
+            f"model: {base} holds {names[0]}, not a causal language model, and its head would be lost; the scorers "
+            "and `reward_model` read such a folder as it is"
+        )
 
 
 def _check_settings(

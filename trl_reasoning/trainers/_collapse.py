@@ -50,14 +50,14 @@ class CollapseCallback(TrainerCallback):
         start = _mean([value for step, value in values if step < first + WINDOW])
         now = _mean([value for step, value in values if step > last - WINDOW])
         floor = start - DROP if self.floor is None else self.floor
-        if now >= floor:
+        if not now < floor:  # NaN says nothing of the replies
             return
         self.reached = True
         if state.is_world_process_zero:
             warnings.warn(
                 f"LIKELIHOOD COLLAPSE at step {state.global_step}: the preferred replies have "
                 f"{now:.2f} nats per token ({METRIC}), under the floor of {floor:.2f} (start: {start:.2f}, perplexity "
-                f"{math.exp(-start):.1f} -> {math.exp(-now):.1f}). Both replies of a pair become unlikely, and the "
+                f"{_perplexity(start)} -> {_perplexity(now)}). Both replies of a pair become unlikely, and the "
                 f"model forgets to write: {self.advice}. See collapse_alarm and collapse_floor"
                 f"{'; the run stops here' if self.action == 'stop' else ''}",
                 stacklevel=2,
@@ -65,6 +65,11 @@ class CollapseCallback(TrainerCallback):
         if self.action == "stop":
             control.should_save = True
             control.should_training_stop = True
+
+
+def _perplexity(nats: float) -> str:
+    """With the exponent alone where it is no float."""
+    return f"{math.exp(-nats):.1f}" if nats > -700 else f"e^{-nats:.0f}"
 
 
 def _mean(values: list[float]) -> float:

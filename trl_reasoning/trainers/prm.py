@@ -144,7 +144,7 @@ class PRMTrainer(QuantizedBase, AdapterOnlySaving, RewardTrainer):
             _settle_adapter(peft_config)
         if isinstance(model, str):
             model = _load(model, args, quantization_config)
-        is_text = train_dataset is not None and isinstance(next(iter(train_dataset))["prompt"], str)
+        is_text = train_dataset is not None and isinstance(next(iter(train_dataset)).get("prompt"), str)
         plain = is_text if args.plain_prompt is None else args.plain_prompt
         self._format = StepFormat(separator=args.separator, plain_prompt=plain)
         self._totals: dict[str, torch.Tensor] = {}

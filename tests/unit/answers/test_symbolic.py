@@ -139,11 +139,12 @@ def test_one_answer_may_not_ask_for_ever(monkeypatch):
     assert len(batches) == 3  # 1.5 s at 0.5 s each
 
 
-def test_strings_are_no_expressions_in_the_worker():
-    formula_worker._forbid_eval()
+def test_strings_are_no_expressions_while_a_formula_is_worked_on():
     import sympy
 
-    for text in ("x+1", "__import__('os')", "1+1", "١", "1e9999", ""):
-        with pytest.raises((TypeError, sympy.SympifyError)):
-            sympy.sympify(text)
-    assert [sympy.sympify(text) for text in ("12", "1.5", "2e3")] == [12, sympy.Rational(3, 2), 2000]
+    with formula_worker._without_eval():
+        for text in ("x+1", "__import__('os')", "1+1", "١", "1e9999", ""):
+            with pytest.raises((TypeError, sympy.SympifyError)):
+                sympy.sympify(text)
+        assert [sympy.sympify(text) for text in ("12", "1.5", "2e3")] == [12, sympy.Rational(3, 2), 2000]
+    assert sympy.sympify("x+1") == sympy.Symbol("x") + 1  # others in the process may still
