@@ -11,6 +11,7 @@ MAX_DIGITS = 40
 # Bounds of what `value_of` computes: a larger number is no answer of any task here, and takes time or memory to make.
 MAX_EXPONENT = 1000
 MAX_SIZE = 10**400
+_MAX_DENOMINATOR = 10**4000  # of sums of fractions that are no larger than a text may be
 
 _TOKEN = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>[A-Za-z_]+)|(?P<sign>\*\*|[-+*/^(),]))", re.ASCII)
 _SPELLINGS = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "[": "(", "]": ")"})
@@ -187,7 +188,7 @@ def value_of(
             else:
                 right = stack.pop()
                 result = _apply(token, stack.pop(), right)
-            if not abs(result) < MAX_SIZE:
+            if not abs(result) < MAX_SIZE or (isinstance(result, Fraction) and result.denominator > _MAX_DENOMINATOR):
                 raise ExpressionError("a value too large")
             stack.append(result)
     except (ZeroDivisionError, ValueError, OverflowError, TypeError) as error:

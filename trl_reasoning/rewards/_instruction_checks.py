@@ -57,7 +57,9 @@ def count_sentences(text: str) -> int:
     for mark in _SENTENCE_END.finditer(text):
         end = mark.end()
         is_abbreviation = mark[0] == "." and _ABBREVIATION.search(text[max(start, end - _LONGEST_ABBREVIATION) : end])
-        if _WORD.search(text, start, end) and not is_abbreviation:
+        if not _WORD.search(text, start, end):
+            start = end  # so that no text is searched twice
+        elif not is_abbreviation:
             count += 1
             start = end
     return count + bool(_WORD.search(text, start))

@@ -78,7 +78,7 @@ def score_sorting(answer: str, entry: Entry) -> float:
     try:
         values = [float(number) for number in found or []]
         wanted = [float(number) for number in gold or []]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return 0.0
     same = len(values) == len(wanted) and all(
         math.isclose(value, number, rel_tol=0.0, abs_tol=1e-6) for value, number in zip(values, wanted, strict=True)

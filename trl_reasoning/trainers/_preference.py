@@ -11,10 +11,12 @@ from datasets import Dataset
 from trl import DPOConfig, DPOTrainer
 
 from ..errors import UserError
-from ..losses import PreferencePairs, per_token
+from ..losses import PreferencePairs
 from ._checkpointing import settle_activation_checkpointing
 from ._collapse import ACTIONS, CollapseCallback
+from ._pair_metrics import PAIR_METRICS, pair_columns, shared_weights
 from ._quantized import QuantizedBase
+from ._row_totals import RowTotals, shares
 from ._saving import AdapterOnlySaving
 
 
@@ -71,11 +73,21 @@ class PreferenceTrainer(QuantizedBase, AdapterOnlySaving, DPOTrainer):
     [`~trl.DPOTrainer`] that logs lengths and log-probs per token, and watches the likelihood of the preferred replies.
 
     A method whose loss TRL does not have writes `preference_loss`, one whose rewards are not TRL's `pair_rewards`.
-    Everything around them is the parent's: forward passes, the auxiliary loss of mixtures of experts, metrics.
+    Everything around them is the parent's: forward passes and the auxiliary loss of mixtures of experts.
+
+    A pair weighs alike wherever it stands: the loss is the mean over the pairs of the optimizer step, also where the
+    last micro-batch is smaller (with the parent a smaller one weighs as much as a full one), and metrics are means
+    over all pairs (or their tokens) since the last log, of an evaluation over each pair once. Only the terms that TRL
+    computes over a whole micro-batch keep depending on how a step is split: `aot`, `aot_unpaired`, and `sft`, which is
+    a mean over tokens.
     """
+
+    # By the pairs of the optimizer step.
+    loss_is_scaled_for_ga = True
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
+        self._totals = RowTotals(self.accelerator)
         config: Any = self.args
         if config.collapse_alarm != "off":
             self.add_callback(CollapseCallback(config.collapse_alarm, config.collapse_floor, self.collapse_advice))
@@ -91,6 +103,22 @@ class PreferenceTrainer(QuantizedBase, AdapterOnlySaving, DPOTrainer):
     def pair_rewards(self, pairs: PreferencePairs) -> tuple[torch.Tensor, torch.Tensor] | None:
         """(N,) and (N,): rewards of the chosen and the rejected replies for the log; None for TRL's own."""
 
+    def _get_num_items_in_batch(self, batch_samples: list, device: torch.device) -> torch.Tensor:
+        """The pairs of the optimizer step, in all processes."""
+        count = torch.tensor(sum(len(batch["input_ids"]) // 2 for batch in batch_samples), device=device)
+        gathered: Any = self.accelerator.gather(count)
+        return gathered.sum()
+
+    def compute_loss(
+        self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        result = super().compute_loss(model, inputs, return_outputs)
+        if num_items_in_batch is None:
+            return result
+        # Gradients are averaged over the processes.
+        share = len(inputs["input_ids"]) // 2 * self.accelerator.num_processes / num_items_in_batch
+        return (result[0] * share, result[1]) if return_outputs else result * share
+
     def _compute_loss(self, model: Any, inputs: dict[str, Any], return_outputs: bool) -> Any:
         policy = _Tap(model)
         with self._last_reference_output() as reference:
@@ -102,7 +130,7 @@ class PreferenceTrainer(QuantizedBase, AdapterOnlySaving, DPOTrainer):
             if self.aux_loss_enabled:
                 loss = loss + self.router_aux_loss_coef * policy.output.aux_loss
             result = (loss, result[1]) if return_outputs else loss
-        self._log_pairs(pairs)
+        self._log_pairs(pairs, policy.output, reference, inputs)
         return result
 
     @contextmanager
@@ -138,43 +166,24 @@ class PreferenceTrainer(QuantizedBase, AdapterOnlySaving, DPOTrainer):
             chosen_logps, rejected_logps, chosen_lengths, rejected_lengths, ref_chosen_logps, ref_rejected_logps
         )
 
-    def _log_pairs(self, pairs: PreferencePairs) -> None:
-        columns = [
-            pairs.chosen_lengths,
-            pairs.rejected_lengths,
-            per_token(pairs.chosen_logps, pairs.chosen_lengths),
-            per_token(pairs.rejected_logps, pairs.rejected_lengths),
-            *(self.pair_rewards(pairs) or ()),
-        ]
-        local = torch.stack([column.detach().float() for column in columns], dim=1)  # (N, 4) or (N, 6)
-        rows: Any = self.accelerator.gather(local)
-        chosen_lengths, rejected_lengths, chosen_logps, rejected_logps, *rewards = rows.unbind(dim=1)
-        values = {
-            "lengths/chosen": chosen_lengths.mean(),
-            "lengths/rejected": rejected_lengths.mean(),
-            "lengths/difference": (chosen_lengths - rejected_lengths).mean(),
-            "lengths/chosen_longer": (chosen_lengths > rejected_lengths).float().mean(),
-        }
-        for name, logps, lengths in (
-            ("chosen", chosen_logps, chosen_lengths),
-            ("rejected", rejected_logps, rejected_lengths),
-        ):
-            if (lengths > 0).any():  # a reply without tokens has no average
-                values[f"logps/{name}_per_token"] = logps[lengths > 0].mean()
+    def _log_pairs(self, pairs: PreferencePairs, output: Any, reference: list[Any], inputs: dict[str, Any]) -> None:
+        mask = inputs["completion_mask"][:, 1:]  # (2N, T)
+        weights = shared_weights(mask, self.ld_alpha)  # (2N, T)
+        chosen, rejected = _weighted_sums(output, weights)
+        rewards = self.pair_rewards(pairs)
+        if rewards is None:  # TRL's
+            references = _weighted_sums(reference[0], weights) if reference else pairs[-2:]
+            rewards = self.beta * (chosen - references[0]), self.beta * (rejected - references[1])
+        self._totals.add(self._mode(), pair_columns(pairs, (chosen, rejected), rewards, output, mask))
+
+    def _mode(self) -> str:
         model: Any = self.model
-        metrics = self._metrics["train" if model.training else "eval"]
-        for name, value in values.items():
-            metrics[name].append(value.item())
-        if rewards:
-            chosen, rejected = rewards
-            own = {
-                "rewards/chosen": chosen,
-                "rewards/rejected": rejected,
-                "rewards/margins": chosen - rejected,
-                "rewards/accuracies": (chosen > rejected).float(),
-            }
-            for name, value in own.items():
-                metrics[name][-1] = value.mean().item()  # in the place of TRL's
+        return "train" if model.training else "eval"
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        mode = self._mode()
+        self._metrics[mode].update(shares(self._totals.pop(mode), PAIR_METRICS))
+        super().log(logs, start_time)
 
     def _prepare_dataset(self, dataset: Any, processing_class: Any, args: Any, dataset_name: str) -> Any:
         prepared = super()._prepare_dataset(dataset, processing_class, args, dataset_name)
@@ -191,6 +200,12 @@ class PreferenceTrainer(QuantizedBase, AdapterOnlySaving, DPOTrainer):
                     dropped, len(dataset), dataset_name, args.max_length,
                 )  # fmt: skip
         return prepared
+
+
+def _weighted_sums(output: Any, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """(N,) and (N,): log-probs of the chosen and the rejected replies."""
+    chosen, rejected = (output.log_probs[:, -weights.size(1) :].detach() * weights).sum(dim=1).chunk(2)
+    return chosen, rejected
 
 
 class _Tap:

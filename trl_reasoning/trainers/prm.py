@@ -13,8 +13,19 @@ from ..losses.prm import IGNORED, prm_loss
 from ._checkpointing import settle_activation_checkpointing
 from ._loading import HEADS, load_base
 from ._quantized import QuantizedBase
+from ._row_totals import RowTotals, shares
 from ._saving import AdapterOnlySaving
 from ._step_data import StepCollator, prepare_steps
+
+
+# Metric: sums of columns above and below the line.
+_SHARES = {
+    "accuracy": ("hits", "steps"),
+    "accuracy_right": ("right_hits", "right"),
+    "accuracy_wrong": ("wrong_hits", "wrong"),
+    "mean_score": ("score", "steps"),
+    "mean_label": ("label", "steps"),
+}
 
 
 @dataclass
@@ -147,8 +158,6 @@ class PRMTrainer(QuantizedBase, AdapterOnlySaving, RewardTrainer):
         is_text = train_dataset is not None and isinstance(next(iter(train_dataset)).get("prompt"), str)
         plain = is_text if args.plain_prompt is None else args.plain_prompt
         self._format = StepFormat(separator=args.separator, plain_prompt=plain)
-        self._totals: dict[str, torch.Tensor] = {}
-        self._totals: dict[str, torch.Tensor] = {}
         super().__init__(
             model=model,
             args=args,
@@ -157,6 +166,7 @@ class PRMTrainer(QuantizedBase, AdapterOnlySaving, RewardTrainer):
             peft_config=peft_config,
             **kwargs,
         )
+        self._totals = RowTotals(self.accelerator)
         # Whatever the model's forward takes: the number of labelled steps has to reach `compute_loss`.
         self.model_accepts_loss_kwargs = True
 
@@ -177,30 +187,26 @@ class PRMTrainer(QuantizedBase, AdapterOnlySaving, RewardTrainer):
         scores = logits.sigmoid()  # (N, T)
         is_right = labels >= 0.5  # (N, T)
         hits = (scores >= 0.5) == is_right  # (N, T)
-        columns = [is_step, is_step & is_right, is_step & hits, is_step & is_right & hits]
-        columns += [torch.where(is_step, values, 0.0) for values in (scores, labels)] + [mask]
-        rows = torch.stack([column.double().sum(1) for column in columns], dim=1).float()  # (N, 7)
-        # Rows that only fill up the last batch of an evaluation in several processes are left out here.
-        everyone: Any = self.accelerator.gather_for_metrics(rows)  # (N_global, 7)
-        total = everyone.double().sum(0)  # (7,)
-        mode = self._mode()
-        self._totals[mode] = self._totals.get(mode, 0.0) + total
-        if mode == "train":
-            self._total_train_tokens += int(total[-1])
+        columns = {
+            "steps": is_step,
+            "right": is_step & is_right,
+            "wrong": is_step & ~is_right,
+            "hits": is_step & hits,
+            "right_hits": is_step & is_right & hits,
+            "wrong_hits": is_step & ~is_right & hits,
+            "score": torch.where(is_step, scores, 0.0),
+            "label": torch.where(is_step, labels, 0.0),
+            "tokens": mask,
+        }
+        found = self._totals.add(self._mode(), {name: column.sum(1) for name, column in columns.items()})  # (N,) each
+        if self._mode() == "train":
+            self._total_train_tokens += int(found["tokens"].sum())
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         mode = self._mode()
-        if mode in self._totals:
-            steps, right, hits, right_hits, score, label, _ = self._totals.pop(mode).tolist()
-            shares = {
-                "accuracy": (hits, steps),
-                "accuracy_right": (right_hits, right),
-                "accuracy_wrong": (hits - right_hits, steps - right),
-                "mean_score": (score, steps),
-                "mean_label": (label, steps),
-                "num_tokens": (self._total_train_tokens, 1),
-            }
-            self._metrics[mode].update({name: [part / of] for name, (part, of) in shares.items() if of})
+        if sums := self._totals.pop(mode):
+            self._metrics[mode].update(shares(sums, _SHARES))
+            self._metrics[mode]["num_tokens"] = [self._total_train_tokens]
         super().log(logs, start_time)
 
     def _mode(self) -> str:

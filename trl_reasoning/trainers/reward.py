@@ -16,8 +16,13 @@ from ..losses.reward import ordered_pairs, prompt_means, ranking_loss
 from ._checkpointing import settle_activation_checkpointing
 from ._quantized import QuantizedBase
 from ._reward_rows import RankingCollator, tokenize_demonstrations, tokenize_rankings
+from ._row_totals import RowTotals, shares
 from ._saving import AdapterOnlySaving
 from ._score_bias import CentredScores
+
+
+# Metric: sums of columns above and below the line.
+_SHARES = {"accuracy": ("agreed", "decided"), "margin": ("margin", "prompts"), "mean_reward": ("reward", "replies")}
 
 
 @dataclass
@@ -78,9 +83,10 @@ class ReasoningRewardTrainer(CentredScores, QuantizedBase, AdapterOnlySaving, Re
     [`~trl.RewardTrainer`] for pairs and rankings, with ties, margins, soft labels and scores that are centred.
 
     Rows are pairs (`prompt`, `chosen`, `rejected`, optional `margin` or `preference`) or rankings (`prompt`,
-    `replies`, `scores`). On pairs the loss, its gradient and the metrics are those of the parent. Plain text ends with
-    the end token, as it does when [`~trl_reasoning.generation.scorers.RewardModelScorer`] scores it. The score is read
-    at the last token that is not the pad token.
+    `replies`, `scores`). On pairs the loss, its gradient and one batch's metrics are those of the parent; the batches
+    between two logs or of an evaluation count as one. Plain text ends with the end token, as it does when
+    [`~trl_reasoning.generation.scorers.RewardModelScorer`] scores it. The score is read at the last token that is not
+    the pad token.
 
     Takes the parent's arguments.
 
@@ -135,6 +141,8 @@ class ReasoningRewardTrainer(CentredScores, QuantizedBase, AdapterOnlySaving, Re
         if args.preference_clamp is not None and "preference" not in (train_dataset.column_names or []):
             raise UserError("preference_clamp: has no effect, the rows have no column `preference`; remove it")
         super().__init__(model, args=args, train_dataset=train_dataset, **kwargs)
+        self._totals = RowTotals(self.accelerator)
+        self._ends: dict[str, list[float]] = {}
         if kwargs.get("data_collator") is None:
             bounds: Any = None if args.preference_clamp is None else tuple(args.preference_clamp)
             pad_token_id: Any = self.processing_class.pad_token_id  # type: ignore[union-attr]
@@ -192,33 +200,44 @@ class ReasoningRewardTrainer(CentredScores, QuantizedBase, AdapterOnlySaving, Re
     def _add_metrics(
         self, rewards: torch.Tensor, gaps: torch.Tensor, prompts: torch.Tensor, inputs: dict[str, torch.Tensor]
     ) -> None:
-        """The parent's metrics, as means over prompts of means over a prompt's pairs, in all processes together."""
-        mode = "train" if self.model.training else "eval"  # type: ignore[union-attr]
-        size = len(inputs["sizes"])
-        right, is_decided = (gaps > 0).float(), torch.ones(size, device=gaps.device)
+        """The parent's metrics; each prompt counts once, whatever the batches and the processes were."""
+        size, device = len(inputs["sizes"]), gaps.device
+        right, is_decided = (gaps > 0).float(), torch.ones(size, device=device)
         if "preference" in inputs:
             preference = inputs["preference"]
             right = torch.where(preference[prompts] < 0.5, (gaps < 0).float(), right)
-            is_decided = (preference != 0.5).float()
-        accuracy, margin = prompt_means(right, prompts, size), prompt_means(gaps, prompts, size)
-        tokens = inputs["attention_mask"].sum()
-        sums = [(accuracy * is_decided).sum(), is_decided.sum(), margin.sum(), rewards.sum(), tokens]
-        counts = [torch.tensor(float(count), device=gaps.device) for count in (size, len(rewards))]
-        totals: Any = self.accelerator.reduce(
-            torch.stack([value.double() for value in (*sums, *counts)]), reduction="sum"
-        )
-        agreed, decided, margin, reward, tokens, size, replies = totals.tolist()
-        ends: Any = self.accelerator.gather(torch.stack([rewards.min(), rewards.max()]).unsqueeze(0))  # (processes, 2)
+            is_decided = (preference != 0.5).float()  # a soft label of 0.5 can be neither met nor missed
+        prompt_of = torch.repeat_interleave(torch.arange(size, device=device), inputs["sizes"])  # (R,)
+        zeros = torch.zeros(size, device=device)
+        columns = {
+            "prompts": torch.ones(size, device=device),
+            "replies": inputs["sizes"],
+            "decided": is_decided,
+            "agreed": prompt_means(right, prompts, size) * is_decided,
+            "margin": prompt_means(gaps, prompts, size),
+            "reward": zeros.index_add(0, prompt_of, rewards),
+            "tokens": zeros.index_add(0, prompt_of, inputs["attention_mask"].sum(1).float()),
+            "least": zeros.scatter_reduce(0, prompt_of, rewards, "amin", include_self=False),
+            "most": zeros.scatter_reduce(0, prompt_of, rewards, "amax", include_self=False),
+        }
+        mode = self._mode()
+        found = self._totals.add(mode, columns)
         if mode == "train":
-            self._total_train_tokens += int(tokens)
-        metrics = self._metrics[mode]
-        metrics["num_tokens"] = [self._total_train_tokens]
-        metrics["min_reward"].append(ends[:, 0].min().item())
-        metrics["mean_reward"].append(reward / replies)
-        metrics["max_reward"].append(ends[:, 1].max().item())
-        if decided:  # a soft label of 0.5 can be neither met nor missed
-            metrics["accuracy"].append(agreed / decided)
-        metrics["margin"].append(margin / size)
+            self._total_train_tokens += int(found["tokens"].sum())
+        self._ends[mode] = [*self._ends.get(mode, []), found["least"].min().item(), found["most"].max().item()]
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        mode = self._mode()
+        sums = self._totals.pop(mode)
+        if sums:
+            metrics, ends = self._metrics[mode], self._ends.pop(mode)
+            metrics.update(shares(sums, _SHARES))
+            metrics["min_reward"], metrics["max_reward"] = [min(ends)], [max(ends)]
+            metrics["num_tokens"] = [self._total_train_tokens]
+        super().log(logs, start_time)
+
+    def _mode(self) -> str:
+        return "train" if self.model.training else "eval"  # type: ignore[union-attr]
 
 
 def _check_head(model: Any, peft_config: Any) -> None:

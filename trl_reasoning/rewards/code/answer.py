@@ -8,6 +8,7 @@ from ...text import split_thought
 
 
 _LANGUAGES = ("python", "py", "python3")
+_FUTURE = re.compile(r"^from __future__ import [^\n(]+$", re.MULTILINE)
 _STARTS = ("def ", "import ", "from ", "class ", "@", "async def ")
 
 
@@ -81,10 +82,13 @@ def build_program(code: str, code_prompt: str | None, entry_point: str | None) -
     """
     if not code_prompt:
         return code
+    # Python wants these in front of everything else.
+    futures = "".join(line + "\n" for line in _FUTURE.findall(code))
+    code = _FUTURE.sub("", code)
     name = re.match(r"\w*", entry_point or "")
     if name and name.group() and _defines(code, name.group()):
-        return as_module(code_prompt) + code
-    return f"{code_prompt.rstrip()}\n{code}"
+        return futures + as_module(code_prompt) + code
+    return f"{futures}{code_prompt.rstrip()}\n{code}"
 
 
 def _defines(code: str, name: str) -> bool:

@@ -13,6 +13,7 @@ from .marking import Unit, mark_asserts
 
 
 _DATA_TYPES = (int, float, complex, str, bytes, list, tuple, dict, set, frozenset)
+_CLASS_CHECKS = ("isinstance", "issubclass")
 _DATA_ATTRIBUTES = frozenset().union(*map(dir, _DATA_TYPES))
 
 
@@ -225,6 +226,14 @@ def _check_data_only(tree: ast.Module, entries: set[str]) -> None:
         if isinstance(target, ast.Name)
     }
     for node in ast.walk(tree):
+        # A class of the program in `except Error:` or `isinstance(result, Stack)`.
+        kinds: list[ast.AST | None] = []
+        if isinstance(node, ast.ExceptHandler):
+            kinds = [node.type]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _CLASS_CHECKS:
+            kinds = [*node.args[1:]]
+        if any(is_entry(part) for kind in kinds if kind is not None for part in ast.walk(kind)):
+            raise UnreadableTestsError(f"the tests use a class of the program: `{ast.unparse(node)[:80]}`")
         if not isinstance(node, ast.Attribute) or node.attr in _DATA_ATTRIBUTES:
             continue
         owner = node.value

@@ -41,6 +41,8 @@ class Program:
         self.replies = replies
         self.most = most
         self.ended = False
+        self.answered = False
+        self.may_stop_iteration = False
 
     def exchange(self, message: dict[str, Any]) -> dict[str, Any]:
         """Send a message and give the reply, which is a dict; raises `ProgramEndedError` for anything else."""
@@ -53,7 +55,8 @@ class Program:
             self.ended = True
             raise ProgramEndedError(str(error)) from None
         except ValueError as error:
-            raise UnsendableError(f"the arguments of a call have {error}") from None
+            raise self._unsendable(f"the arguments of a call have {error}") from None
+        self.answered = True
         if not isinstance(reply, dict):
             self.ended = True
             raise ProgramEndedError("not a reply")
@@ -64,8 +67,10 @@ class Program:
         try:
             sent = [encode(value) for value in arguments]
             named = {key: encode(value) for key, value in keywords.items()}
-        except (TypeError, ValueError) as error:
+        except TypeError as error:
             raise UnsendableError(str(error)) from None
+        except ValueError as error:
+            raise self._unsendable(str(error)) from None
         reply = self.exchange({"entry": entry, "arguments": sent, "keywords": named})
         values = [*arguments, *keywords.values()]
         try:
@@ -83,11 +88,27 @@ class Program:
             raise ProgramEndedError(text)
         if not issubclass(kind, Exception):  # SystemExit and its like end a test; they must not end this process
             raise ProgramEndedError(text)
+        if issubclass(kind, StopIteration) and not self.may_stop_iteration:
+            # `map(candidate, ...)` would take it for the end of the inputs, and compare nothing.
+            kind = RuntimeError
         try:
             raised = kind(text)
         except TypeError:  # UnicodeDecodeError and a few more take other arguments
             raised = ValueError(text)
         raise raised
+
+    def _unsendable(self, why: str) -> BaseException:
+        """Arguments that are too large or too deep: the tests' fault, unless a result of the program may be in them."""
+        return ProgramEndedError(why) if self.answered else UnsendableError(why)
+
+
+def _is_missing_module(error: BaseException, program: Program) -> bool:
+    """Whether the tests themselves import what is not there; a program may raise that error, too."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    is_programs = trace is not None and trace.tb_frame.f_code is program.call.__code__
+    return isinstance(error, ModuleNotFoundError) and not is_programs
 
 
 class Checks:
@@ -134,6 +155,7 @@ def judge(job_source: int, events: int, calls: int, replies: int, most: int) -> 
     job = receive(job_source, 64 << 20)
     checks = Checks(events, job["stop"])
     program = Program(calls, replies, most)
+    program.may_stop_iteration = any("StopIteration" in item for item in job["items"])
     namespace: dict[str, Any] = {"__name__": "tests", "__checks__": checks}
     try:
         send(calls, {"program": job["program"]})
@@ -158,7 +180,10 @@ def judge(job_source: int, events: int, calls: int, replies: int, most: int) -> 
         except UnsendableError as error:
             checks.report(f"unreadable {error}".replace("\n", " ")[:300])
             return
-        except (Exception, ProgramEndedError, SystemExit):
+        except (Exception, ProgramEndedError, SystemExit) as error:
+            if _is_missing_module(error, program):
+                checks.report(f"unreadable {error}".replace("\n", " ")[:300])
+                return
             if job["stop"]:
                 break
     if program.ended:

@@ -10,7 +10,7 @@ from .codec import decode, encode
 
 def serve(source: int, sink: int, most: int) -> None:
     """Load the program of the first message, then answer each call with its result as data."""
-    job = receive(source, most)
+    job = receive(source, 64 << 20)
     module = types.ModuleType("program")
     sys.modules["program"] = module  # dataclasses look their module up
     try:
@@ -58,7 +58,8 @@ def _answer(entry: Any, namespace: dict[str, Any], call: dict[str, Any]) -> dict
 def _described(error: BaseException) -> list[Any]:
     name = next((kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"), "Exception")
     try:
-        text = str(error)[:1000]
+        is_key = isinstance(error, KeyError) and len(error.args) == 1 and isinstance(error.args[0], str)
+        text = str(error.args[0] if is_key else error)[:1000]  # a KeyError's own text is quoted once more
     except Exception:
         text = ""
     return [name, text]

@@ -1,5 +1,6 @@
 """The first thing that runs in a sandbox: limits, a private channel, and then one of the programs of this folder."""
 
+import builtins
 import json
 import math
 import os
@@ -12,6 +13,8 @@ def start() -> None:
     program, limits = sys.argv[2], json.loads(sys.argv[3])
     sys.argv = [""]
     set_limits(limits)
+    # Python is started without `site`, which makes these.
+    builtins.exit = builtins.quit = sys.exit  # type: ignore[assignment]
     if limits["packages"]:
         sys.path.append(limits["packages"])
     most = limits["output_kb"] * 1024
