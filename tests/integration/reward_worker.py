@@ -44,7 +44,9 @@ def train(folder: str, checkpoint: str | None = None) -> ReasoningRewardTrainer:
         per_device_train_batch_size=4 // PartialState(cpu=True).num_processes,
         per_device_eval_batch_size=2,
     )
-    trainer = ReasoningRewardTrainer(resolve_model("builtin:tiny"), config, ROWS, demonstrations=DEMONSTRATIONS)
+    trainer = ReasoningRewardTrainer(
+        resolve_model("builtin:tiny"), config, ROWS, eval_dataset=ROWS.select(range(5)), demonstrations=DEMONSTRATIONS
+    )
     trainer.train(resume_from_checkpoint=checkpoint)
     return trainer
 
@@ -57,12 +59,15 @@ def numbers(trainer: ReasoningRewardTrainer) -> list:
 if __name__ == "__main__":
     folder, out = sys.argv[1:]
     straight = train(f"{folder}/straight")
+    evaluation = straight.evaluate()
     straight.save_model(f"{folder}/model")
     resumed = train(f"{folder}/resumed", f"{folder}/straight/checkpoint-2")
     if PartialState().is_main_process:
         scorer = RewardModelScorer(f"{folder}/model", dtype="float32", device="cpu")
         scores = scorer.score([(row["prompt"], row["completion"]) for row in DEMONSTRATIONS])
-        result = {"numbers": numbers(straight), "resumed": numbers(resumed), "bias": straight.score_bias}
+        names = ("min_reward", "mean_reward", "max_reward", "accuracy", "margin")
+        result = {"evaluation": [evaluation[f"eval_{name}"] for name in names]}
+        result |= {"numbers": numbers(straight), "resumed": numbers(resumed), "bias": straight.score_bias}
         with open(out, "w") as file:
             json.dump({**result, "scores": scores, "processes": PartialState().num_processes}, file)
     # Otherwise its threads may be at work while the interpreter ends, which aborts the process.

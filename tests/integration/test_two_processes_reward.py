@@ -30,6 +30,8 @@ def test_two_processes_train_as_one(tmp_path):
     assert len(one["numbers"]) == 3
     for alone, together in zip(one["numbers"], two["numbers"], strict=True):
         assert together == pytest.approx(alone, rel=1e-3, abs=1e-4)
+    # Five prompts in batches of two: two processes fill up the last one.
+    assert two["evaluation"] == pytest.approx(one["evaluation"], rel=1e-3, abs=1e-4)
     assert two["bias"] == pytest.approx(one["bias"], abs=1e-4)
     for result in (one, two):
         assert sum(result["scores"]) / 5 == pytest.approx(0.0, abs=1e-5)

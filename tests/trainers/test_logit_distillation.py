@@ -142,6 +142,15 @@ def test_rows_without_log_probs_need_a_teacher(build):
         build(teacher_model_name_or_path=None)
 
 
+def test_a_temperature_needs_the_rest(build):
+    """The teacher itself as the student has no divergence at 4, either; rows that cannot say so are refused."""
+    options = {"teacher_model_name_or_path": TINY, "teacher_top_k": 2, "temperature": 4.0}
+    trainer = build(eval_dataset=DATA.select(range(3)), **options)
+    assert trainer.evaluate()["eval_divergence"] == pytest.approx(0.0, abs=1e-4)
+    with pytest.raises(UserError, match=r"temperature: 4\.0 needs the column `rest_logps`"):
+        build(trainer.train_dataset.remove_columns("rest_logps"), **options)
+
+
 def test_an_evaluation_set_gets_its_own_store(build, tmp_path):
     trainer = build(eval_dataset=DATA.select(range(3)), teacher_model_name_or_path=TINY)
     assert trainer.evaluate()["eval_divergence"] == pytest.approx(0.0, abs=1e-3)

@@ -74,14 +74,14 @@ def test_activation_checkpointing_changes_nothing(tiny, common, stem):
 def test_accumulation_has_the_gradient_of_the_whole_batch(tiny, common, stem):
     """A step of plain SGD moves the weights by their gradient."""
     moved, logs = [], []
-    for rows in (1, 2, 4):
+    for rows in (1, 2, 3, 4):  # with 3 the last micro-batch holds one pair
         trainer = make_trainer(
             stem,
             tiny,
             common,
             data=pairs(4),
             per_device_train_batch_size=rows,
-            gradient_accumulation_steps=4 // rows,
+            gradient_accumulation_steps=-(-4 // rows),
             max_steps=1,
             optim="sgd",
             learning_rate=1.0,
@@ -99,6 +99,28 @@ def test_accumulation_has_the_gradient_of_the_whole_batch(tiny, common, stem):
         assert {key: log[key] for key in OWN_METRICS} == pytest.approx(
             {key: logs[0][key] for key in OWN_METRICS}, rel=1e-5
         )
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_an_evaluation_counts_each_pair_once(tiny, common, stem):
+    """Five pairs in batches of four and one, or each alone: the same means."""
+    data = pairs(5)
+    found = []
+    for rows in (5, 4, 1):
+        trainer = make_trainer(
+            stem, tiny, common, data=data, per_device_eval_batch_size=rows, trainer={"eval_dataset": data},
+            **({"ld_alpha": 0.5} if stem == "dpo" else {}),
+        )  # fmt: skip
+        with torch.no_grad():  # away from the reference
+            trainer.model.model.norm.weight.mul_(1.2)
+        metrics = trainer.evaluate()
+        found.append({key: value for key, value in metrics.items() if "_per_second" not in key and "time" not in key})
+    assert {"eval_rewards/margins", "eval_logps/chosen_per_token", "eval_entropy", "eval_logits/chosen"} <= set(
+        found[0]
+    )
+    assert found[0]["eval_rewards/margins"] != 0
+    for other in found[1:]:
+        assert other == pytest.approx(found[0], rel=1e-4, abs=1e-5)
 
 
 @pytest.mark.parametrize("mode", ["empty chosen", "empty rejected", "both empty"])
@@ -119,9 +141,13 @@ def test_replies_without_tokens_give_no_nan(tiny, common, stem, mode):
     metrics = trainer._metrics["train"]
     assert all(math.isfinite(value) for values in metrics.values() for value in values)
     # A reply without tokens has no average; the other one of the first batch has.
+    alone = make_trainer(stem, tiny, common)
+    alone._compute_loss(alone.model.train(), alone.data_collator(rows[1:]), False)
     is_missing = {"empty chosen": ("chosen",), "empty rejected": ("rejected",), "both empty": ("chosen", "rejected")}
     for who in ("chosen", "rejected"):
-        assert len(metrics[f"logps/{who}_per_token"]) == (1 if who in is_missing[mode] else 2)
+        name = f"logps/{who}_per_token"
+        (found,), (expected,) = metrics[name], alone._metrics["train"][name]
+        assert (found == pytest.approx(expected, rel=1e-4)) == (who in is_missing[mode])
 
 
 @pytest.mark.parametrize("stem", STEMS)

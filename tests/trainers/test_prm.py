@@ -70,6 +70,25 @@ def test_the_split_of_a_batch_does_not_matter(tiny, common, peft):
     assert found[0][0][0] != found[0][1][0]
 
 
+def test_a_smaller_last_batch_counts_whole(tiny, common):
+    """Four solutions as one batch, or as three and one: the metrics of the step are over all of them."""
+    found = []
+    for size in (4, 3):
+        trainer = make_trainer(
+            tiny, common, step_rows(4), max_steps=1, per_device_train_batch_size=size,
+            gradient_accumulation_steps=-(-4 // size),
+        )  # fmt: skip
+        trainer.train()
+        found += logged(trainer, "loss", "accuracy", "mean_score", "mean_label", "num_tokens")
+    assert found[1] == pytest.approx(found[0], rel=1e-4, abs=1e-6)
+
+
+def test_tokenized_rows_are_taken_as_they_are(tiny, common):
+    first = make_trainer(tiny, common, rows())
+    again = make_trainer(tiny, common, first.train_dataset)
+    assert again.train_dataset.to_list() == first.train_dataset.to_list()
+
+
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [

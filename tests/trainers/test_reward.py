@@ -37,17 +37,39 @@ def test_pairs_are_trained_as_in_trl(tiny, common, tmp_path, case):
     theirs = RewardTrainer(tiny, args, train_dataset=rows, eval_dataset=held)
     for trainer in (ours, theirs):
         trainer.train()
-    expected = logged(theirs, *METRICS)
+    # TRL's least and greatest reward are means over the micro-batches.
+    metrics = [name for name in METRICS if name not in ("min_reward", "max_reward")]
+    expected = logged(theirs, *metrics)
     assert len(expected) == 3 and len({row[0] for row in expected}) == 3
-    for found, row in zip(logged(ours, *METRICS), expected, strict=True):
+    for found, row in zip(logged(ours, *metrics), expected, strict=True):
         assert found == pytest.approx(row, rel=1e-4, abs=1e-5)
     pairs = zip(ours.model.parameters(), theirs.model.parameters(), strict=True)
     assert all(torch.allclose(mine, other, atol=1e-5) for mine, other in pairs)
-    keys = ("eval_loss", "eval_accuracy", "eval_margin", "eval_mean_reward")
+    keys = [f"eval_{name}" for name in ("loss", *METRICS[3:])]
     found, row = (
         [log[key] for log in t.state.log_history if "eval_loss" in log for key in keys] for t in (ours, theirs)
     )
     assert found == pytest.approx(row, rel=1e-4, abs=1e-5)
+
+
+def test_an_evaluation_counts_each_prompt_once(tiny, common):
+    """Five pairs in batches of four and one, or all in one; the extremes are those of all replies."""
+    held = chain_pairs(5)
+    found = []
+    for size in (5, 4, 1):
+        trainer = make_trainer(tiny, common, held, eval_dataset=held, per_device_eval_batch_size=size, seed=3)
+        metrics = trainer.evaluate()
+        found.append([metrics[f"eval_{name}"] for name in ("loss", *METRICS[3:])])
+    assert found[1] == pytest.approx(found[0], rel=1e-4, abs=1e-6)
+    assert found[2] == pytest.approx(found[0], rel=1e-4, abs=1e-6)
+    rewards = []
+    with torch.no_grad():
+        for row in trainer.train_dataset:
+            for side in ("chosen_ids", "rejected_ids"):
+                rewards.append(trainer.model.eval()(torch.tensor([row[side]])).logits.item())
+    margins = [first - second for first, second in zip(rewards[::2], rewards[1::2], strict=True)]
+    by_hand = [min(rewards), sum(rewards) / 10, max(rewards), sum(gap > 0 for gap in margins) / 5, sum(margins) / 5]
+    assert found[0][1:] == pytest.approx(by_hand, abs=1e-4)
 
 
 @pytest.mark.parametrize("form", ["messages", "text", "text that ends"])

@@ -42,12 +42,13 @@ Several values
 
 Formulas and equations
 
-- "x = 5" and "x in S" stand for their value; two different names are not equal.
+- "x = 5", "f(2) = 5", "|AB| = 5" and "x in S" stand for their value; two different names are not equal.
 - Equations are equal up to a constant factor: `y = 2x+1` and `2x - y + 1 = 0`, not `xy = 1` and `y = 1/x`. An equation
   and a plain value are not equal, but `y = 2x+1` and `2x+1` are.
 - Letters stand for positive numbers where that decides, capitals are other letters than small ones, and an index or a
   prime makes another letter. `e`, `i` and `\pi` are numbers.
-- Plain spellings count: `pi/2`, `sqrt(2)`, `exp(9)`, `x**2`, `½`, `10³`, `np.arcsin(x)`, `\sin 30^\circ`.
+- Plain spellings count: `pi/2`, `sqrt(2)`, `√25`, `exp(9)`, `x**2`, `½`, `10³`, `np.arcsin(x)`, `\sin 30^\circ`. "x2"
+  may be a square, a product or a name: it equals only itself. An odd root of a negative number is real.
 - A fraction of two numbers before a letter or bracket is its factor: "-1/3x" is `-\frac{x}{3}`; "x/2y" is
   `\frac{x}{2y}`.
 

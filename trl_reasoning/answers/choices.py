@@ -13,7 +13,7 @@ _ANSWER = re.compile(
 # These letters alone, without a bracket or a capital, are numbers: Euler's, or the imaginary unit.
 _NUMBERS = ("e", "i")
 # A second letter beside the first is a hedge.
-_SECOND = re.compile(r"\A\s*[A-Z]\s*\Z|\(\s*[A-Z]\s*\)|(?:\b(?:and|or)\b|[,/&;])\s*\(?[A-Z]\)?(?![A-Za-z])")
+_SECOND = re.compile(r"\A\s*[A-Z][).:]?\s*\Z|\(\s*[A-Z]\s*\)|(?:\b(?:and|or)\b|[,/&;])\s*\(?[A-Z]\)?(?![A-Za-z])")
 
 
 def gold_choice(gold: str, *, any_letter: bool = False) -> str | None:

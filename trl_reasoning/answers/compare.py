@@ -20,6 +20,9 @@ from .words import as_text, clock_time, is_formula, is_words
 
 
 _LITERAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)\Z")
+# A number right before a fraction that cannot be the rest of a mixed number: a sum for some, a product for others.
+_NOT_MIXED = re.compile(r"(?<![\d.^_}/])\d+\s*\\frac\s*(?:\{\d+\}\s*\{\d+\}|\d\d)")
+_CLOSED_INFINITY = re.compile(r"\[\s*[+-]?\s*\\infty|\\infty\s*\]")
 _OPEN_OPERATOR = re.compile(r"\\(?:i*int|sum|prod|lim)(?![A-Za-z])")
 _LETTER_UNIT = re.compile(r"(?P<number>.*[\d.}])\s*(?P<unit>[A-Za-z])\Z")
 _BASED = re.compile(r"(?P<digits>\d+)_\{?(?P<base>\d+)\}?\Z")
@@ -88,6 +91,8 @@ def _compare_values(answer: Value, gold: Value, *, numbers_only: bool = False) -
         sets = read_set(answer.text), read_set(gold.text)
         if sets[0] and sets[1]:
             return _compare_sets(*sets[0], *sets[1])
+        if _CLOSED_INFINITY.search(answer.text):
+            return Comparison(False, "interval")
     answer_items, gold_items = split_items(answer.text), split_items(gold.text)
     if answer_items and gold_items:
         return _compare_items(answer_items, gold_items, numbers_only)
@@ -129,6 +134,8 @@ def _compare_formulas(answer: str, gold: str, answer_items: Items | None, gold_i
     if _LITERAL.match(gold) and _OPEN_OPERATOR.search(answer):
         return Comparison(False, "unevaluated")
     formulas = with_clear_fractions(answer), with_clear_fractions(gold)
+    if any(_NOT_MIXED.search(formula) for formula in formulas):
+        return Comparison(False, "string")
     if len(sides_of(answer)) > 1:
         return Comparison(is_same_equation(*formulas), "equation")
     decided = decide(*formulas)
@@ -169,7 +176,12 @@ def _compare_items(answer: Items, gold: Items, numbers_only: bool) -> Comparison
     if len(answer.values) != len(gold.values):
         return Comparison(False, "list")
     answer_values, gold_values = _values_of_names(answer), _values_of_names(gold)
-    if (answer_values is None) != (gold_values is None) and "[" not in answer.brackets + gold.brackets:
+    has_names = ["=" in value for items in (answer, gold) for value in items.values]
+    if (
+        (answer_values is None) != (gold_values is None)
+        and not all(has_names)
+        and "[" not in answer.brackets + gold.brackets
+    ):
         # Different names on one side only: their order is all that tells the values of the other side apart.
         return Comparison(_are_equal(answer_values or answer.values, gold_values or gold.values), "list")
     if answer.brackets != gold.brackets:

@@ -18,6 +18,8 @@ _NAME = re.compile(
 _EQUALS = re.compile(r"\s*(?<![<>!=\\])=(?!=)\s*")
 _IN = re.compile(r"(?P<name>\S+)\s*\\in(?![A-Za-z])\s*(?P<value>.+)\Z")
 _APPROXIMATELY = re.compile(r"(?<=\S)\s*\\(?:approx|simeq|sim)(?![A-Za-z]).*\Z")
+# What has a value of its own: f(2), |AB|, m\angle ABC.
+_MEASURED = re.compile(r"(?:[A-Za-z]\s*\(-?\d+\)|\|[A-Z]{2}\||m?\s*\\angle\s*[A-Z]{1,3})\Z")
 _OPEN_END = re.compile(r"\A\s*=|=\s*\Z")
 # Commands are matched so that their letters are not.
 _LETTER = re.compile(r"\\[A-Za-z]+|[A-Za-z]")
@@ -50,12 +52,18 @@ def strip_names(answer: Value, gold: Value) -> tuple[Value, Value] | None:
     answer, gold = _without_rounding(answer), _without_rounding(gold)
     if "=" not in answer.text and "=" not in gold.text and r"\in" not in answer.text + gold.text:
         return answer, gold
+    if r"\in" in answer.text + gold.text and _RELATION.search(answer.text + gold.text):
+        # Sets of numbers: they know the names themselves.
+        return answer, gold
     (answer_name, answer_value), (gold_name, gold_value) = _definition(answer), _definition(gold)
     if answer_value is None or gold_value is None:
         return None
     if answer_name and gold_name and _squeeze(answer_name) != _squeeze(gold_name):
-        # 2y = x and y = x/2 are one equation; x = 5 and y = 5 are not.
-        return answer, gold
+        # 2y = x and y = x/2 are one equation; x = 5 and y = 5 are not, nor are f(2) = 5 and f(3) = 5.
+        return None if _MEASURED.match(answer_name) and _MEASURED.match(gold_name) else (answer, gold)
+    for name, other in ((answer_name, gold_value.text), (gold_name, answer_value.text)):
+        if name.startswith("(") and _is_list(other) and _squeeze(name) != _names_of(other):
+            return None
     is_equation = [len(sides_of(value.text)) > 1 and not _is_list(value.text) for value in (answer_value, gold_value)]
     if is_equation[0] and is_equation[1]:
         return answer_value, gold_value
@@ -119,7 +127,7 @@ def _definition(value: Value) -> tuple[str, Value | None]:
     if is_contradiction(value.text):
         return "", None
     name = ""
-    if is_name(sides[0]):
+    if is_name(sides[0]) or _MEASURED.match(sides[0]):
         name, *sides = sides
     elif is_name(sides[-1]) and len(sides) == 2 and rational(read_value(sides[0]).text) is not None:
         sides, name = sides[:-1], sides[-1]
@@ -161,6 +169,11 @@ def _is_list(text: str) -> bool:
     """Whether a text is a list of definitions, "x = 1, y = 2"; "x = 1, 2" is not."""
     parts = split_at_top(text)
     return len(parts) > 1 and all("=" in part for part in parts)
+
+
+def _names_of(text: str) -> str:
+    """The names of a list of definitions as a tuple of them is written: "(x,y)" for "x = 1, y = 2"."""
+    return f"({','.join(_squeeze(sides_of(part)[0]) for part in split_at_top(text))})"
 
 
 def _has_no_letters(text: str) -> bool:

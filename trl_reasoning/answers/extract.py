@@ -10,6 +10,8 @@ from .units import is_known_unit
 
 MAX_VALUE_LENGTH = 200
 MAX_JOINT_LENGTH = 40
+# A longer text says something; cleaning it to see that would take seconds.
+MAX_CLEANED_LENGTH = 10_000
 
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)(?![A-Za-z])\s*(?P<brace>\{)?")
 # TeX boxes what follows a box command without braces.
@@ -194,4 +196,4 @@ def _after_phrase(tail: str) -> str | None:
 
 def _non_empty(text: str) -> str | None:
     text = text.strip()
-    return text if clean(text) else None
+    return text if len(text) > MAX_CLEANED_LENGTH or clean(text) else None

@@ -20,6 +20,7 @@ _FREE_NAMES = (
 _MIXED = re.compile(r"(?<![\d.^_}/])(\d+)\s*\\frac\s*(?:\{(\d+)\}\s*\{(\d+)\}|(\d)(\d)(?!\d))")
 # A fraction of two numbers before a letter, command or bracket: "-1/3x" is a third of x.
 _SLASH = re.compile(r"(?<![\w.,)\]}^!/\\])(\d+)/(\d+)(?=\s*[A-Za-z(\\])")
+_CUBE_ROOT = re.compile(r"\\sqrt\s*\[\s*(\d*[13579])\s*\]\s*\{\s*-\s*([^{}+-]*)\}")
 _CAPITAL = re.compile(r"\\[A-Z][a-z]+(?![A-Za-z])|(?<![\\A-Za-z])[A-Z](?![A-Za-z])|E(?=_)")
 _SKIPPED = re.compile(r"\\(?:mathbb|mathcal|text|mathrm|operatorname|begin|end)\s*\{[^{}]*\}|\\[a-z]+|_\{\w{2,}\}")
 
@@ -27,11 +28,14 @@ _SKIPPED = re.compile(r"\\(?:mathbb|mathcal|text|mathrm|operatorname|begin|end)\
 def with_clear_fractions(text: str) -> str:
     r"""
     Write mixed numbers as sums, as they are read everywhere else, and the fraction that stands before a letter as one.
+    An odd root of a negative number is real: its sign goes before the root.
 
     Example:
     ```python
     >>> with_clear_fractions(r"3\frac{1}{2}x"), with_clear_fractions("-1/3x+5/6")
     ('(3+\\frac{1}{2})x', '-\\frac{1}{3}x+5/6')
+    >>> with_clear_fractions(r"\sqrt[3]{-8}")
+    '(-\\sqrt[3]{8})'
 
     ```
     """
@@ -41,6 +45,7 @@ def with_clear_fractions(text: str) -> str:
         is_mixed = 0 < int(above) < int(below)
         return rf"({match[1]}+\frac{{{above}}}{{{below}}})" if is_mixed else match.group()
 
+    text = _CUBE_ROOT.sub(r"(-\\sqrt[\1]{\2})", text)
     return _MIXED.sub(as_sum, _SLASH.sub(r"\\frac{\1}{\2}", text))
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 
 _SEPARATOR = re.compile(r"[,;]?\s*(?<![\\A-Za-z])(?:and|or)(?![A-Za-z])\s*|[,;、]|\s*\\(?:lor|vee)(?![A-Za-z])\s*")
+_PLUS_MINUS = re.compile(r"\\pm(?![A-Za-z])")
 _OPENING, _CLOSING = "([{", ")]}"
 EMPTY = r"\emptyset"
 
@@ -34,8 +35,8 @@ def split_items(text: str) -> Items | None:
     """
     if text == EMPTY:
         return Items([])
-    if text.count(r"\pm") == 1 and not split_at_top(text)[1:]:
-        return Items([text.replace(r"\pm", sign).lstrip("+ ") for sign in "+-"])
+    if len(_PLUS_MINUS.findall(text)) == 1 and not split_at_top(text)[1:]:
+        return Items([_PLUS_MINUS.sub(sign, text).lstrip("+ ") for sign in "+-"])
     if text.startswith(r"\{") and text.endswith(r"\}") and _closes_at(text[1:]) == len(text) - 2:
         return Items(split_at_top(text[2:-2]))
     if text[:1] in "([" and text[-1:] in ")]" and _closes_at(text) == len(text) - 1:

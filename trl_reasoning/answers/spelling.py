@@ -34,6 +34,10 @@ _CHARACTERS = str.maketrans(
 )
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _SUPERSCRIPT = re.compile(r"⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_SUBSCRIPT = re.compile("[₀₁₂₃₄₅₆₇₈₉]+")
+_SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+# In plain text a root sign takes the whole number that follows; TeX would take its first digit.
+_PLAIN_ROOT = re.compile(r"(?:√|(?<![\\A-Za-z])sqrt)\s*(\d+(?:\.\d+)?)")
 _FUNCTIONS = "pi|sqrt|sin|cos|tan|cot|csc|arcsin|arccos|arctan|sinh|cosh|tanh|log|ln|exp|infty|emptyset"
 _REWRITES = tuple(
     (re.compile(pattern), replacement)
@@ -66,6 +70,7 @@ _REWRITES = tuple(
         (rf"(?<![\\A-Za-z])({_FUNCTIONS})(?![A-Za-z])", r"\\\1"),
         (r"(?<=[\w)\]}])\*\*(?=[\w(\\{-])", "^"),
         (r"\\log_(\d)(?!\d)", r"\\log_{\1}"),
+        (r"(\\(?:sin|cos|tan|cot|sec|csc|log|ln)\^)(\d)\s+(?=\d)", r"\1{\2} "),  # \ln^2 3
         (r"\\pmod\s*(\w)(?!\w)", r"\\pmod{\1}"),
         (r"\^\s*\{?\s*((?:\\prime\s*)+)\}?", lambda match: "'" * match[1].count("p")),
         # A word or command as an index is a part of the name: m_{\max}, L_\odot.
@@ -74,7 +79,8 @@ _REWRITES = tuple(
     )
 )  # fmt: skip
 _THOUSANDS = re.compile(r"(?<![\d,.])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
-_ROOT = re.compile(r"\\sqrt\s*\((?P<radicand>[^()]*)\)")
+_MAX_NESTED_ROOTS = 3
+_ROOT = re.compile(r"\\sqrt\s*\((?P<radicand>[^()]*(?:\([^()]*\)[^()]*)*)\)")
 _ANGLE_FUNCTION = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![A-Za-z])")
 _DEGREES = re.compile(r"(\d+(?:\.\d+)?)\s*\^\s*(?:\\circ(?![A-Za-z])|\{\s*\\circ\s*\})")
 
@@ -93,12 +99,15 @@ def respell(text: str) -> str:
     ```
     """
     text = _SUPERSCRIPT.sub(lambda match: f"^{{{match.group().translate(_SUPERSCRIPTS)}}}", text)
+    text = _SUBSCRIPT.sub(lambda match: f"_{{{match.group().translate(_SUBSCRIPTS)}}}", text)
+    text = _PLAIN_ROOT.sub(r"\\sqrt{\1}", text)
     text = re.sub(r"\s+", " ", text.translate(_CHARACTERS))
     for pattern, replacement in _REWRITES:
         text = pattern.sub(replacement, text)
     if not any(bracket in text for bracket in ("(", "[", r"\{")):
         text = _THOUSANDS.sub(lambda match: match.group().replace(",", ""), text)
-    text = _ROOT.sub(r"\\sqrt{\g<radicand>}", text)
+    for _ in range(_MAX_NESTED_ROOTS):
+        text = _ROOT.sub(r"\\sqrt{\g<radicand>}", text)
     if _ANGLE_FUNCTION.search(text):
         text = _DEGREES.sub(r"(\\frac{\1\\pi}{180})", text)
     text = text.strip(" *")

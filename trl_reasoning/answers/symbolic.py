@@ -160,7 +160,8 @@ def _answers(questions: Iterable[_Question]) -> dict[_Question, Outcome]:
     new = [question for question in questions if question not in found]
     if not new:
         return found
-    outcomes = run_limited(answer_question, new, seconds=QUESTION_SECONDS, memory_mb=MEMORY_MB, preload=PRELOAD)
+    limits = {"seconds": WALL_SECONDS, "cpu_seconds": QUESTION_SECONDS, "memory_mb": MEMORY_MB}
+    outcomes = run_limited(answer_question, new, **limits, preload=PRELOAD)
     found.update(zip(new, outcomes, strict=True))
     if len(_remembered) > MAX_REMEMBERED:
         _remembered.clear()

@@ -63,6 +63,7 @@ _NOT_UNIT_WORDS = """
     squared cubed factorial and or to by of times plus minus over divided less more fewer than not no if else
     ten lakh crore gross score bn mil tenth hundredth thousandth fifth sixth seventh eighth ninth
     doubled tripled twice thrice below above under short modulo wrong incorrect
+    least most max maximum min minimum up down maybe probably possibly either neither both remainder rest
     pi sqrt root sin cos tan log ln exp mod choose point negative approximately about around is are was equals
 """
 _NOT_UNITS = frozenset(_NOT_UNIT_WORDS.split())

@@ -8,8 +8,11 @@ from .normalize import read_value
 _WORDS = re.compile(r"[^\W\d_]{2,}(?:['’ -]+[^\W\d_]+){0,5}\Z|[^\W\d_A-Za-z]+\Z")
 _EQUAL_WORDS = re.compile(r"([A-Z]{2,})\s*=\s*([A-Z]{2,})\Z")
 _CLOCK = re.compile(r"(?P<hour>\d{1,2})\s*:\s*(?P<minute>[0-5]\d)(?:\s*(?P<half>[ap])\.?\s*m\.?)?\Z", re.IGNORECASE)
-# Patterns with dots, clock times, ratios, and numbers side by side have no value to compute.
-_ONLY_AS_TEXT = re.compile(r"\\ldots|\d\s*:\s*\d|\d\s+\d|\\approx|\\sim|[?&]|\\[pb]?mod(?![A-Za-z])")
+# Patterns with dots, clock times, ratios, figures, and numbers side by side have no value to compute.
+_ONLY_AS_TEXT = re.compile(
+    r"\\ldots|\d\s*:\s*\d|\d\s+\d|\\approx|\\sim|[?&]|\\(?:[pb]?mod|angle|triangle)(?![A-Za-z])"
+    r"|\.\d*\.|(?:\A|[-+*/(=,]|[^_]\{)\s*[A-Za-z]\d|\d[A-DF-Za-df-z]\d"  # x2 may be a square, a product or a name
+)
 LONG_WORD = re.compile(r"(?<![\\A-Za-z{])[A-Za-z]{4,}|__|[^\W\dA-Za-z_\u0370-\u03ff]")
 
 

@@ -26,8 +26,8 @@ def split_pairs(dataset: "Dataset") -> "Dataset":
         [`~datasets.Dataset`]: `prompt`, `chosen` and `rejected` as messages, beside the other columns.
 
     Raises:
-        `DataError`: a dialogue that is no list of messages, or two whose shared turns are not a prompt: none, or turns that a user's
-        goes on in one of them.
+        `DataError`: a dialogue that is no list of messages, two that share no turn, or two that differ before the
+        assistant's reply.
 
     Example:
 

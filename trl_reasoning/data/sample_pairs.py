@@ -39,9 +39,9 @@ def best_worst_pairs(
     On-policy preference pairs: of each prompt's samples a good one and a bad one.
 
     By `score` the best that may be chosen is paired with the worst, then the second best with the second worst, and so
-    on, as long as the first one's score is higher. By the `verifier` a right one is paired with a wrong one: at random, or those that are nearest
-    in length, so that length is not what tells the chosen from the rejected. No sample is in two pairs. Prompts whose
-    samples are all right, all wrong or score alike give none.
+    on, as long as the first one's score is higher. By the `verifier` a right one is paired with a wrong one: at
+    random, or those that are nearest in length, so that length is not what tells the chosen from the rejected. No
+    sample is in two pairs. Prompts whose samples are all right, all wrong or score alike give none.
 
     Args:
         records (`Iterable[Mapping]`):
@@ -166,8 +166,8 @@ def _by_score(usable: list[Record], reasons: Counter[str]) -> list[Pair]:
     scored = [record for record in usable if score_of(record) is not None]
     reasons["no score"] += len(usable) - len(scored)
     ranked = sorted(scored, key=lambda record: record["score"], reverse=True)
-    # A cut sample is never the chosen one, however well it scores. From pair to pair the two scores come nearer, so that
-    # no sample is in two.
+    # A cut sample is never the chosen one, however well it scores. From pair to pair the two scores come nearer, so
+    # that no sample is in two.
     best = [record for record in ranked if not is_cut(record)]
     pairs = [pair for pair in zip(best, reversed(ranked), strict=False) if pair[0]["score"] > pair[1]["score"]]
     has_one_score = len({record["score"] for record in ranked}) < 2

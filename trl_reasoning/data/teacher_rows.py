@@ -12,6 +12,7 @@ TEACHER_COLUMNS = ("input_ids", "labels", "top_ids", "top_logps")
 IGNORED = -100
 # Log-probs in half precision add up to 1 with an error of one in 2,000 of each term's logarithm.
 _MOST_MASS = 1.01
+_MOST_LOG = 1e-3
 
 
 def check_teacher_rows(dataset: "Dataset") -> None:
@@ -22,6 +23,7 @@ def check_teacher_rows(dataset: "Dataset") -> None:
         dataset ([`~datasets.Dataset`]):
             `input_ids` and `labels` (L tokens; -100 where a token is not in the loss, as the first one is), `top_ids`
             and `top_logps` (for each of the C tokens in the loss the teacher's k most likely tokens at its place).
+            Optional `rest_logps` (the log of what all other tokens have together there), which a temperature needs.
 
     Raises:
         `DataError`: naming the column and the row.
@@ -35,10 +37,11 @@ def check_teacher_rows(dataset: "Dataset") -> None:
         )
     width: int | None = None
     row = 0
-    batches: Any = dataset.select_columns(list(TEACHER_COLUMNS)).with_format("numpy").iter(batch_size=64)
+    columns = [*TEACHER_COLUMNS, *(name for name in ("rest_logps",) if name in found)]
+    batches: Any = dataset.select_columns(columns).with_format("numpy").iter(batch_size=64)
     for batch in batches:
-        for values in zip(*(batch[column] for column in TEACHER_COLUMNS), strict=True):
-            width = _check_row(row, dict(zip(TEACHER_COLUMNS, values, strict=True)), width)
+        for values in zip(*(batch[column] for column in columns), strict=True):
+            width = _check_row(row, dict(zip(columns, values, strict=True)), width)
             row += 1
 
 
@@ -69,5 +72,11 @@ def _check_row(row: int, values: dict[str, Any], width: int | None) -> int:
         raise DataError(
             f"column `top_logps`, row {row}: expected log-probabilities, whose exponentials add up to at most 1, got "
             f"{mass.max():.3g}"
+        )
+    rest = values.get("rest_logps")
+    if rest is not None and (rest.shape != (count,) or not (rest <= _MOST_LOG).all()):  # NaN is not at most that
+        raise DataError(
+            f"column `rest_logps`, row {row}: expected one log-probability for each of the {count} tokens in the "
+            f"loss, got {rest.tolist()[:3]}"
         )
     return values["top_ids"].shape[1]

@@ -1,7 +1,7 @@
 """Choosing among solutions with a model that scores them: best of n, and a beam search over steps."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from ..text import prompt_opens_thought
 from .backends import Backend
 from .params import SamplingParams
 from .process_scorer import ProcessScorer
+from .room import longest_prompt
 from .scorers import RewardModelScorer
 from .tokens import completion_to_text, render_prompt
 
@@ -108,8 +109,8 @@ class Beam:
         score (`float` or `None`):
             Its steps' scores, put together; `None` where none could be scored.
         finish_reason (`str`):
-            `"stop"` (it ended by itself), `"length"` (a step was cut by the token limit) or `"steps"` (it was still
-            going after `max_steps`).
+            `"stop"` (it ended by itself), `"length"` (the token limit or the model's positions cut a step) or
+            `"steps"` (it was still going after `max_steps`).
     """
 
     token_ids: list[int]
@@ -189,6 +190,7 @@ def step_beam_search(
     opened = [prompt_opens_thought(tokenizer.decode(ids)) for ids in prompt_ids]  # type: ignore[arg-type]
     step_params = replace(params, stop_strings=(*params.stop_strings, _STOPS[by]))
     beams = [[Beam([], "")] for _ in prompts]
+    limit = longest_prompt(backend, params.max_new_tokens)
     drawn = 0
     for depth in range(max_steps):
         times = expansions if depth else width * expansions
@@ -211,6 +213,8 @@ def step_beam_search(
             reason: str = generation.finish_reason
             if reason == "stop_string":
                 reason = "stop" if any(stop in generation.text for stop in params.stop_strings) else "steps"
+            if reason == "steps" and len(prompt_ids[row]) + len(ids) > limit:
+                reason = "length"
             if text not in candidates[row]:
                 candidates[row][text] = Beam(ids, text, None, reason)
                 fresh.append((row, text))
@@ -218,7 +222,8 @@ def step_beam_search(
         for (row, text), score in zip(fresh, scores, strict=True):
             candidates[row][text] = replace(candidates[row][text], score=score)
         beams = [
-            _best(found.values(), width) if found else kept for found, kept in zip(candidates, beams, strict=True)
+            sorted(found.values(), key=lambda beam: _rank(beam.score), reverse=True)[:width] if found else kept
+            for found, kept in zip(candidates, beams, strict=True)
         ]
     return beams
 
@@ -239,10 +244,6 @@ def _score_texts(
         **{name: [values[row] for row, _ in texts] for name, values in columns.items()},
     )
     return [aggregate_steps([step.score for step in row], aggregate) for row in rows]
-
-
-def _best(beams: Iterable[Beam], width: int) -> list[Beam]:
-    return sorted(beams, key=lambda beam: _rank(beam.score), reverse=True)[:width]
 
 
 def _rank(score: float | None) -> float:

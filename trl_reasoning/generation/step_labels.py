@@ -14,6 +14,7 @@ from ..text import prompt_opens_thought
 from .backends import Backend, length_batches
 from .params import SamplingParams
 from .records import RecordsFile, read_records
+from .room import without_room
 from .tokens import render_prompt
 
 
@@ -42,7 +43,8 @@ def label_steps(
     a wrong step a label above 0, and one that slips often gives a right step a label below 1.
 
     The last step of a solution that ended by itself has nothing left to continue; its label is the solution's verdict.
-    The unfinished last step of a solution that was cut by the token limit is left out.
+    The unfinished last step of a solution that was cut by the token limit is left out. So is a whole solution with a
+    prefix after which the model has no room for `max_new_tokens`; a warning says how many.
 
     Solutions are worked on in groups, and a group's lines are written when all its continuations are drawn: an
     interruption loses at most one group. Batches and seeds depend on the solutions, `rollouts` and the batch size
@@ -77,7 +79,8 @@ def label_steps(
         `solution`.
 
     Raises:
-        [`~trl_reasoning.errors.UserError`]: a setting is outside its range, or a problem has no solution to check by.
+        [`~trl_reasoning.errors.UserError`]: a setting is outside its range, a problem has no solution to check by, or
+            no solution leaves room for its continuations.
         [`RecordsError`]: the file holds rows of another model, other solutions or settings.
 
     Reference: Math-Shepherd (https://huggingface.co/papers/2312.08935), Section 3, automatic process annotation.
@@ -107,6 +110,9 @@ def label_steps(
     }
     file = None if path is None else RecordsFile(path, settings, resume=resume)
     done = set() if file is None else file.done()
+    lengths = {item.key: max((len(ids) for _, ids in item.prefixes), default=0) for item in solutions}
+    full = without_room(backend, lengths, params.max_new_tokens)
+    solutions = [item for item in solutions if item.key not in full]
     rows: list[dict[str, Any]] = []
     for group in _groups(backend, solutions, params, rollouts, kind, done, progress):
         if file is None:

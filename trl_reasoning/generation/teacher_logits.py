@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from datasets import Dataset
     from transformers import PreTrainedTokenizerBase
 
-COLUMNS = ("input_ids", "labels", "top_ids", "top_logps")
+COLUMNS = ("input_ids", "labels", "top_ids", "top_logps", "rest_logps")
 IGNORED = -100  # label of a token that is not in the loss
 META = "meta.json"
 # Rows of a file: what an interruption loses, at most.
@@ -43,7 +43,7 @@ def store_teacher_logits(
     Store the teacher's log-probs for the replies of a data set, or what is missing of them.
 
     The folder gets Parquet files of 256 rows and `meta.json`, which says what made them: a store of another teacher,
-    other rows or another k is refused. Where the folder is complete, no teacher is loaded.
+    other rows, another k or other columns is refused. Where the folder is complete, no teacher is loaded.
 
     Args:
         load_teacher (`Callable[[], PreTrainedModel]`):
@@ -67,8 +67,9 @@ def store_teacher_logits(
             Show a progress bar.
 
     Returns:
-        [`~datasets.Dataset`]: `input_ids`, `labels`, `top_ids` (C, k), `top_logps` (C, k) of the C tokens in the loss,
-        half precision; rows whose reply begins beyond `max_length` are left out.
+        [`~datasets.Dataset`]: `input_ids`, `labels`, and for the C tokens in the loss `top_ids` (C, k), `top_logps`
+        (C, k, half precision) and `rest_logps` (C), the log of what all other tokens have together, which rounding
+        would lose where it is small; rows whose reply begins beyond `max_length` are left out.
 
     Raises:
         [`~trl_reasoning.errors.UserError`]: for a store of something else, and where no row is left.
@@ -83,7 +84,8 @@ def store_teacher_logits(
     if not rows:
         raise UserError(f"max_length: none of the {len(dataset)} replies begins within {max_length} tokens")
     folder = Path(folder)
-    _check_settings(folder, {**teacher, "top_k": min(k, width), "vocabulary": width, "rows": _hash(rows)})
+    settings = {"top_k": min(k, width), "vocabulary": width, "rows": _hash(rows), "columns": list(COLUMNS)}
+    _check_settings(folder, {**teacher, **settings})
     parts = [folder / f"part-{start // _PART_ROWS:05d}.parquet" for start in range(0, len(rows), _PART_ROWS)]
     missing = [index for index, part in enumerate(parts) if not part.exists()]
     if missing:
@@ -127,7 +129,7 @@ def tokenize_replies(
 
 def score_replies(
     model: Any, rows: Sequence[tuple[list[int], list[int]]], *, k: int, width: int, batch_size: int
-) -> list[tuple["torch.Tensor", "torch.Tensor"]]:
+) -> list[tuple["torch.Tensor", "torch.Tensor", "torch.Tensor"]]:
     """
     The model's k most likely tokens at each token in the loss.
 
@@ -144,13 +146,13 @@ def score_replies(
             Most rows of a forward pass.
 
     Returns:
-        `list[tuple[torch.Tensor, torch.Tensor]]`: for each row token ids and float32 log-probs, (C, k), by falling
-        probability.
+        `list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]`: for each row token ids and float32 log-probs, (C, k),
+        by falling probability, and the float32 log-mass of all other tokens, (C,), -inf where there are none.
     """
     import torch
 
     head, backbone = logit_head(model), backbone_of(model)
-    scored: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+    scored: dict[int, tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = {}
     for batch in length_batches([len(ids) for ids, _ in rows], batch_size):
         longest = max(len(rows[row][0]) for row in batch)
         # Any id pads on the right: no earlier token sees it.
@@ -162,12 +164,19 @@ def score_replies(
             for place, row in enumerate(batch):
                 chosen = torch.tensor(_in_loss(rows[row][1])[1:], device=model.device)
                 states = hidden[place, : len(chosen)][chosen]  # (C, H), each before its token
-                found = [
-                    torch.log_softmax(head(part)[:, :width].float(), dim=-1).topk(k) for part in states.split(_CHUNK)
-                ]
-                logps, tops = (torch.cat(parts).cpu() for parts in zip(*found, strict=True))
-                scored[row] = (tops, logps)
+                found = [_top_and_rest(head(part)[:, :width].float(), k) for part in states.split(_CHUNK)]
+                tops, logps, rest = (torch.cat(parts).cpu() for parts in zip(*found, strict=True))
+                scored[row] = (tops, logps, rest)
     return [scored[row] for row in range(len(rows))]
+
+
+def _top_and_rest(logits: "torch.Tensor", k: int) -> tuple["torch.Tensor", "torch.Tensor", "torch.Tensor"]:
+    """(C, k) and (C, k): tokens and log-probs; (C,): log-mass of the others."""
+    import torch
+
+    everything = torch.log_softmax(logits, dim=-1)  # (C, V)
+    logps, tops = everything.topk(k)
+    return tops, logps, everything.scatter(1, tops, -torch.inf).logsumexp(1)
 
 
 def _split(row: dict[str, Any]) -> tuple[Any, Any]:
@@ -207,20 +216,22 @@ def _check_settings(folder: Path, settings: dict[str, Any]) -> None:
         )
 
 
-def _write(part: Path, rows: Sequence[tuple[list[int], list[int]]], scored: Sequence[tuple[Any, Any]]) -> None:
+def _write(part: Path, rows: Sequence[tuple[list[int], list[int]]], scored: Sequence[tuple[Any, Any, Any]]) -> None:
     """Write a file whole or not at all."""
     import pyarrow
     from pyarrow import parquet
 
     ends = [0]
-    for tops, _ in scored:
+    for tops, *_ in scored:
         ends.append(ends[-1] + len(tops))
     k = scored[0][0].size(1)
 
     def nested(index: int, kind: Any) -> Any:
         flat = [tensors[index].flatten().numpy() for tensors in scored]
         values = pyarrow.concat_arrays([pyarrow.array(array.astype(kind.to_pandas_dtype())) for array in flat])
-        return pyarrow.ListArray.from_arrays(ends, pyarrow.FixedSizeListArray.from_arrays(values, k))
+        is_table = scored[0][index].dim() == 2
+        rows = pyarrow.FixedSizeListArray.from_arrays(values, k) if is_table else values
+        return pyarrow.ListArray.from_arrays(ends, rows)
 
     tokens = pyarrow.list_(pyarrow.int32())
     columns = [
@@ -228,6 +239,7 @@ def _write(part: Path, rows: Sequence[tuple[list[int], list[int]]], scored: Sequ
         pyarrow.array([labels for _, labels in rows], tokens),
         nested(0, pyarrow.int32()),
         nested(1, pyarrow.float16()),
+        nested(2, pyarrow.float32()),
     ]
     table = pyarrow.table(columns, names=list(COLUMNS))
     scratch = part.with_suffix(".writing")

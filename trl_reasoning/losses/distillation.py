@@ -85,17 +85,19 @@ def top_k_loss(
     top_ids: torch.Tensor,
     top_logps: torch.Tensor,
     temperature: float = 1.0,
+    rest_logps: torch.Tensor | None = None,
 ) -> TopKLoss:
     r"""
     Forward KL from the teacher's k most likely tokens and the bucket of all others, and the cross-entropy.
 
-    With $q_1 \dots q_k$ the stored probabilities and $q_{k+1} = 1 - \sum_i q_i$, and the student's $p_i$ on the same
-    buckets,
+    With $q_1 \dots q_k$ the stored probabilities and $q_{k+1}$ that of all other tokens together, and the student's
+    $p_i$ on the same buckets,
 
     $$\mathrm{KL} = \tau^2 \sum_{i=1}^{k+1} \tilde q_i \log\frac{\tilde q_i}{\tilde p_i}, \quad
     \tilde q_i \propto q_i^{1/\tau},\ \tilde p_i \propto p_i^{1/\tau}$$
 
-    It is zero where the student has the teacher's probabilities on all buckets. Where the k tokens are the whole
+    The temperature acts on the k + 1 buckets, so that their probabilities at temperature 1 are all it needs. It is
+    zero where the student has the teacher's probabilities on all buckets. Where the k tokens are the whole
     vocabulary it is the KL of the full distributions, times $\tau^2$, which keeps the size of its gradient beside the
     cross-entropy (Hinton et al., [paper](https://huggingface.co/papers/1503.02531), Section 2).
 
@@ -110,6 +112,9 @@ def top_k_loss(
             (N, k) the teacher's log-probabilities of them at temperature 1.
         temperature (`float`, *optional*, defaults to `1.0`):
             τ.
+        rest_logps (`torch.Tensor`, *optional*):
+            (N,) the logarithm of $q_{k+1}$. Unset, it is $1 - \sum_i q_i$, whose rounding error is that of the largest
+            probabilities: harmless at temperature 1, far off at a higher one, which makes a small rest large.
 
     Returns:
         [`TopKLoss`]
@@ -130,9 +135,11 @@ def top_k_loss(
     teacher, student = top_logps.float(), logps.gather(1, top_ids)  # (N, k)
     if top_ids.size(1) < logits.size(1):
         rest = logps.scatter(1, top_ids, -torch.inf).logsumexp(1, keepdim=True)  # (N, 1)
-        # 1 - sum(q), from the side where it is small; rounding may make it negative, which is none left.
-        left = -torch.expm1(teacher.logsumexp(1, keepdim=True))
-        teacher = torch.cat([teacher, left.clamp(min=torch.finfo(left.dtype).tiny).log()], dim=1)  # (N, k + 1)
+        if rest_logps is None:
+            # 1 - sum(q), from the side where it is small; rounding may make it negative, which is none left.
+            left = -torch.expm1(teacher.logsumexp(1))
+            rest_logps = left.clamp(min=torch.finfo(left.dtype).tiny).log()
+        teacher = torch.cat([teacher, rest_logps.float().unsqueeze(1)], dim=1)  # (N, k + 1)
         student = torch.cat([student, rest], dim=1)  # (N, k + 1)
     teacher = torch.log_softmax(teacher / temperature, dim=-1)
     student = torch.log_softmax(student / temperature, dim=-1)
@@ -151,6 +158,7 @@ def chunked_top_k_loss(
     top_logps: torch.Tensor,
     temperature: float = 1.0,
     chunk_size: int = 1024,
+    rest_logps: torch.Tensor | None = None,
 ) -> TopKLoss:
     """
     [`top_k_loss`] from hidden states, with the logits of at most `chunk_size` positions in memory at a time.
@@ -162,7 +170,7 @@ def chunked_top_k_loss(
             (N, H) of the student, at the positions that count.
         head (`Callable`):
             From (n, H) to logits (n, V).
-        labels, top_ids, top_logps, temperature:
+        labels, top_ids, top_logps, temperature, rest_logps:
             As in [`top_k_loss`].
         chunk_size (`int`, *optional*, defaults to `1024`):
             Positions of a chunk.
@@ -171,10 +179,11 @@ def chunked_top_k_loss(
         [`TopKLoss`]
     """
 
-    def one(*tensors: torch.Tensor) -> TopKLoss:
-        return top_k_loss(head(tensors[0]), *tensors[1:], temperature=temperature)
+    def one(hidden: torch.Tensor, *rows: torch.Tensor) -> TopKLoss:
+        rest = rows[3] if len(rows) == 4 else None
+        return top_k_loss(head(hidden), *rows[:3], temperature=temperature, rest_logps=rest)
 
-    inputs = (hidden_states, labels, top_ids, top_logps)
+    inputs = (hidden_states, labels, top_ids, top_logps, *(() if rest_logps is None else (rest_logps,)))
     chunks = [
         checkpoint(one, *(tensor[start : start + chunk_size] for tensor in inputs), use_reentrant=False)
         for start in range(0, max(len(labels), 1), chunk_size)  # an empty batch still needs its graph

@@ -1,5 +1,6 @@
-"""Whether two formulas are equal, or one is the antiderivative of the other, by their values at fixed points."""
+"""Whether two formulas are equal, or one is the antiderivative of the other, by their values at points."""
 
+import hashlib
 from fractions import Fraction
 from typing import Any
 
@@ -33,7 +34,8 @@ def is_equal_polynomial(answer: str, gold: str) -> bool:
     """
     try:
         formulas = [read_expression(text, operators=_OPERATORS, names=("x", "y", "z")) for text in (answer, gold)]
-        values = [[value_of(formula, point) for formula in formulas] for point in _EXACT_POINTS]
+        own = {name: Fraction(_own_number(answer + name)) for name in ("x", "y", "z")}
+        values = [[value_of(formula, point) for formula in formulas] for point in (*_EXACT_POINTS, own)]
     except ExpressionError:
         return False
     return all(left == right for left, right in values)
@@ -71,14 +73,15 @@ def is_antiderivative(answer: str, integrand: str, variable: str) -> bool:
     with mpmath.workdps(_DIGITS):
         # The error of a central difference is of the order step**2, that of the values step**-1 * 1e-50.
         step = mpmath.mpf(10) ** -14
+        shift = mpmath.mpf(_own_number(answer)) / 10**9
         for text in _POINTS:
-            point = mpmath.mpf(text)
+            point = mpmath.mpf(text) + shift
             try:
-                right = _at(slope, variable, point, 0)
-                # Another value of C has to give the same slope, so that `C*x` is no answer.
+                right = _at(slope, variable, point, "0")
+                # Another value of C has to give the same slope, so that `C*x` is no answer, nor `x*sin(pi*C)`.
                 lefts = [
                     (_at(formula, variable, point + step, c) - _at(formula, variable, point - step, c)) / (2 * step)
-                    for c in (0, 3)
+                    for c in ("0", "2.7193")
                 ]
             except ExpressionError:
                 continue
@@ -88,7 +91,12 @@ def is_antiderivative(answer: str, integrand: str, variable: str) -> bool:
     return checked >= _MIN_POINTS
 
 
-def _at(formula: list[Token], variable: str, point: Any, constant: int) -> Any:
+def _own_number(text: str) -> int:
+    """A number below 10**7 that belongs to a text: no answer can be made to fit the points at which it is tried."""
+    return int(hashlib.sha256(text.encode(errors="replace")).hexdigest(), 16) % 10**7
+
+
+def _at(formula: list[Token], variable: str, point: Any, constant: str) -> Any:
     import mpmath
 
     values = {"C": mpmath.mpf(constant), "E": mpmath.e, "pi": mpmath.pi, variable: point}

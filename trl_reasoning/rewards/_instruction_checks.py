@@ -70,7 +70,10 @@ def _keywords(text: str, keywords: Sequence[str]) -> bool:
 
 
 def _keyword_frequency(text: str, keyword: str, frequency: int, relation: str = "exactly") -> bool:
-    return holds(text.casefold().count(keyword.casefold()), frequency, relation)
+    word = re.escape(keyword.casefold())
+    # IFEval counts texts; RLVR-IFeval, whose number is exact, counts whole words.
+    pattern = rf"(?<!\w){word}(?!\w)" if relation == "exactly" else word
+    return holds(len(re.findall(pattern, text.casefold())), frequency, relation)
 
 
 def _forbidden_words(text: str, forbidden_words: Sequence[str]) -> bool:
@@ -93,7 +96,9 @@ def _language(text: str, language: str) -> bool:
 
 
 def _sentences(text: str, num_sentences: int, relation: str) -> bool:
-    return holds(count_sentences(text), num_sentences, relation)
+    count = count_sentences(text)
+    # Around a number of sentences is one more or less in RLVR-IFeval, for any number.
+    return abs(count - num_sentences) <= 1 if relation == "around" else holds(count, num_sentences, relation)
 
 
 def _words(text: str, num_words: int, relation: str) -> bool:
@@ -119,11 +124,11 @@ def _placeholders(text: str, num_placeholders: int) -> bool:
 
 
 def _postscript(text: str, postscript_marker: str = "P.S.") -> bool:
-    letters = re.sub(r"[^a-z]", "", postscript_marker.lower())
-    if not letters:
+    parts = re.findall(r"[a-z]\.?", postscript_marker.lower())
+    if not parts:
         raise ValueError(f"postscript_marker: expected for instance P.S., got {postscript_marker!r}")
-    marker = r"\.?[ \t]?".join(letters)
-    return re.search(rf"(?<!\w){marker}\b.*\S", text, flags=re.IGNORECASE) is not None
+    marker = r"\s?".join(map(re.escape, parts))
+    return re.search(rf"(?<!\w){marker}(?!\w)\s*+\S", text, flags=re.IGNORECASE) is not None
 
 
 def _bullets(text: str, num_bullets: int) -> bool:

@@ -16,7 +16,7 @@ from ._checkpointing import settle_activation_checkpointing
 from ._collapse import ACTIONS, CollapseCallback
 from ._pair_metrics import PAIR_METRICS, pair_columns, shared_weights
 from ._quantized import QuantizedBase
-from ._row_totals import RowTotals, shares
+from ._row_totals import RowTotals
 from ._saving import AdapterOnlySaving
 
 
@@ -172,17 +172,19 @@ class PreferenceTrainer(QuantizedBase, AdapterOnlySaving, DPOTrainer):
         chosen, rejected = _weighted_sums(output, weights)
         rewards = self.pair_rewards(pairs)
         if rewards is None:  # TRL's
-            references = _weighted_sums(reference[0], weights) if reference else pairs[-2:]
+            known = pairs.ref_chosen_logps, pairs.ref_rejected_logps
+            references = _weighted_sums(reference[0], weights) if reference else known
             rewards = self.beta * (chosen - references[0]), self.beta * (rejected - references[1])
-        self._totals.add(self._mode(), pair_columns(pairs, (chosen, rejected), rewards, output, mask))
+        mode = self._mode()
+        self._totals.add(mode, pair_columns(pairs, (chosen, rejected), rewards, output, mask))
+        self._metrics[mode].update(self._totals.shares(mode, PAIR_METRICS))  # in the place of TRL's
 
     def _mode(self) -> str:
         model: Any = self.model
         return "train" if model.training else "eval"
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        mode = self._mode()
-        self._metrics[mode].update(shares(self._totals.pop(mode), PAIR_METRICS))
+        self._totals.clear(self._mode())
         super().log(logs, start_time)
 
     def _prepare_dataset(self, dataset: Any, processing_class: Any, args: Any, dataset_name: str) -> Any:

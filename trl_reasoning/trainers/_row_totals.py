@@ -45,31 +45,22 @@ class RowTotals:
             sums[name] = sums.get(name, 0.0) + column.sum().item()
         return found
 
-    def pop(self, mode: str) -> dict[str, float]:
-        """The sums since the last call, empty where no row came."""
-        sums, self._sums[mode] = self._sums[mode], {}
-        return sums
+    def shares(self, mode: str, metrics: Mapping[str, tuple[str, str]]) -> dict[str, list[float]]:
+        """
+        Quotients of the sums so far, as the one-element lists that TRL's log takes the mean of.
 
+        Args:
+            mode (`str`):
+                `"train"` or `"eval"`.
+            metrics (`Mapping[str, tuple[str, str]]`):
+                By metric the columns above and below the line.
 
-def shares(sums: Mapping[str, float], of: Mapping[str, tuple[str, str]]) -> dict[str, list[float]]:
-    """
-    Quotients of sums, as one-element lists for the log; a metric of no row is left out.
+        Returns:
+            `dict[str, list[float]]`: without the metrics that no row counts for.
+        """
+        sums = self._sums[mode]
+        return {name: [sums[above] / sums[below]] for name, (above, below) in metrics.items() if sums[below]}
 
-    Args:
-        sums (`Mapping[str, float]`):
-            From [`RowTotals.pop`].
-        of (`Mapping[str, tuple[str, str]]`):
-            By metric the columns above and below the line.
-
-    Returns:
-        `dict[str, list[float]]`
-
-    Example:
-
-    ```python
-    >>> shares({"right": 3.0, "rows": 4.0, "none": 0.0}, {"accuracy": ("right", "rows"), "other": ("right", "none")})
-    {'accuracy': [0.75]}
-
-    ```
-    """
-    return {name: [sums[above] / sums[below]] for name, (above, below) in of.items() if sums.get(below)}
+    def clear(self, mode: str) -> None:
+        """Start anew, after a log."""
+        self._sums[mode] = {}

@@ -32,12 +32,15 @@ class TopKCollator:
         counts = [int((row != IGNORED).sum()) for row in labels]
 
         def stacked(column: str) -> torch.Tensor:
-            return torch.cat([torch.as_tensor(row[column])[:n] for row, n in zip(examples, counts, strict=True)])
+            # A copy: a column of floats comes as an array that nothing may write to.
+            return torch.cat([torch.tensor(row[column])[:n] for row, n in zip(examples, counts, strict=True)])
 
         def padded(rows: list[torch.Tensor], value: int) -> torch.Tensor:
             return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=value)
 
+        rest = {"rest_logps": stacked("rest_logps").float()} if "rest_logps" in examples[0] else {}  # (C,)
         return {
+            **rest,
             "input_ids": padded(ids, self.pad_token_id),  # (N, L)
             "attention_mask": padded([torch.ones_like(row) for row in ids], 0),  # (N, L)
             "labels": padded(labels, IGNORED),  # (N, L)
@@ -68,10 +71,16 @@ def with_teacher_logits(args: Any, rows: Any, tokenizer: Any, student: str, fold
         [`~datasets.Dataset`]
 
     Raises:
-        [`~trl_reasoning.errors.UserError`]: There is no teacher, it has another vocabulary, or the store is of
-            something else.
+        [`~trl_reasoning.errors.UserError`]: There is no teacher, it has another vocabulary, the store is of something
+            else, or given rows lack `rest_logps` at another temperature than 1.
     """
     if "top_ids" in rows.column_names:
+        if "rest_logps" not in rows.column_names and args.temperature != 1:
+            raise UserError(
+                f"temperature: {args.temperature} needs the column `rest_logps`, the log of the probability that the "
+                "teacher gives to all tokens that are not stored; 1 minus the others is too rough there. Give it, let "
+                "`teacher_model_name_or_path` store the rows, or set temperature to 1"
+            )
         return rows
     if args.teacher_model_name_or_path is None:
         raise UserError(

@@ -155,7 +155,8 @@ class LogitDistillationTrainer(ReasoningSFTTrainer):
 
     def _prepare_dataset(self, dataset: Any, processing_class: Any, args: Any, *rest: Any) -> Any:
         # The rows are tokens already; those whose loss begins beyond `max_length` have nothing to learn from.
-        dataset = dataset.select_columns(list(COLUMNS)).with_format("numpy")
+        columns = [name for name in COLUMNS if name in dataset.column_names]
+        dataset = dataset.select_columns(columns).with_format("numpy")
         kept = [at for at, labels in enumerate(dataset["labels"]) if (labels[: args.max_length] != IGNORED).any()]
         if not kept:
             raise UserError(f"max_length: the loss of all {len(dataset)} rows begins beyond {args.max_length} tokens")
@@ -197,6 +198,7 @@ class LogitDistillationTrainer(ReasoningSFTTrainer):
             inputs["top_ids"],
             inputs["top_logps"],
             self.args.temperature,
+            rest_logps=inputs.get("rest_logps"),
         )
 
     def _log_tokens(self, found: TopKLoss, tokens: torch.Tensor, read: torch.Tensor) -> None:

@@ -13,7 +13,7 @@ from ..losses.prm import IGNORED, prm_loss
 from ._checkpointing import settle_activation_checkpointing
 from ._loading import HEADS, load_base
 from ._quantized import QuantizedBase
-from ._row_totals import RowTotals, shares
+from ._row_totals import RowTotals
 from ._saving import AdapterOnlySaving
 from ._step_data import StepCollator, prepare_steps
 
@@ -198,15 +198,15 @@ class PRMTrainer(QuantizedBase, AdapterOnlySaving, RewardTrainer):
             "label": torch.where(is_step, labels, 0.0),
             "tokens": mask,
         }
-        found = self._totals.add(self._mode(), {name: column.sum(1) for name, column in columns.items()})  # (N,) each
-        if self._mode() == "train":
+        mode = self._mode()
+        found = self._totals.add(mode, {name: column.sum(1) for name, column in columns.items()})  # (N,) each
+        if mode == "train":
             self._total_train_tokens += int(found["tokens"].sum())
+        self._metrics[mode].update(self._totals.shares(mode, _SHARES))
+        self._metrics[mode]["num_tokens"] = [self._total_train_tokens]
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        mode = self._mode()
-        if sums := self._totals.pop(mode):
-            self._metrics[mode].update(shares(sums, _SHARES))
-            self._metrics[mode]["num_tokens"] = [self._total_train_tokens]
+        self._totals.clear(self._mode())
         super().log(logs, start_time)
 
     def _mode(self) -> str:

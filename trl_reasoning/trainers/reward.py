@@ -16,7 +16,7 @@ from ..losses.reward import ordered_pairs, prompt_means, ranking_loss
 from ._checkpointing import settle_activation_checkpointing
 from ._quantized import QuantizedBase
 from ._reward_rows import RankingCollator, tokenize_demonstrations, tokenize_rankings
-from ._row_totals import RowTotals, shares
+from ._row_totals import RowTotals
 from ._saving import AdapterOnlySaving
 from ._score_bias import CentredScores
 
@@ -142,7 +142,6 @@ class ReasoningRewardTrainer(CentredScores, QuantizedBase, AdapterOnlySaving, Re
             raise UserError("preference_clamp: has no effect, the rows have no column `preference`; remove it")
         super().__init__(model, args=args, train_dataset=train_dataset, **kwargs)
         self._totals = RowTotals(self.accelerator)
-        self._ends: dict[str, list[float]] = {}
         if kwargs.get("data_collator") is None:
             bounds: Any = None if args.preference_clamp is None else tuple(args.preference_clamp)
             pad_token_id: Any = self.processing_class.pad_token_id  # type: ignore[union-attr]
@@ -224,16 +223,14 @@ class ReasoningRewardTrainer(CentredScores, QuantizedBase, AdapterOnlySaving, Re
         found = self._totals.add(mode, columns)
         if mode == "train":
             self._total_train_tokens += int(found["tokens"].sum())
-        self._ends[mode] = [*self._ends.get(mode, []), found["least"].min().item(), found["most"].max().item()]
+        metrics = self._metrics[mode]
+        metrics.update(self._totals.shares(mode, _SHARES))
+        metrics["min_reward"] = [min([*metrics["min_reward"], found["least"].min().item()])]
+        metrics["max_reward"] = [max([*metrics["max_reward"], found["most"].max().item()])]
+        metrics["num_tokens"] = [self._total_train_tokens]
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        mode = self._mode()
-        sums = self._totals.pop(mode)
-        if sums:
-            metrics, ends = self._metrics[mode], self._ends.pop(mode)
-            metrics.update(shares(sums, _SHARES))
-            metrics["min_reward"], metrics["max_reward"] = [min(ends)], [max(ends)]
-            metrics["num_tokens"] = [self._total_train_tokens]
+        self._totals.clear(self._mode())
         super().log(logs, start_time)
 
     def _mode(self) -> str:

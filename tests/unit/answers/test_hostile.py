@@ -21,8 +21,8 @@ import asyncio, json, multiprocessing, resource, sys, threading, time
 from trl_reasoning.answers import verify
 resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
 rows = [json.loads(line) for line in sys.stdin]
-verify(r"\boxed{\sin^2 x+\cos^2 x}", "1")  # starts a worker
 def check(where):
+    verify(r"\boxed{\sin 2x}", r"2\sin x\cos x")  # starts a worker
     for row in rows:
         if row["id"] == "slow" and "thread " in where:
             continue

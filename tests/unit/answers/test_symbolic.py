@@ -148,3 +148,16 @@ def test_strings_are_no_expressions_while_a_formula_is_worked_on():
                 sympy.sympify(text)
         assert [sympy.sympify(text) for text in ("12", "1.5", "2e3")] == [12, sympy.Rational(3, 2), 2000]
     assert sympy.sympify("x+1") == sympy.Symbol("x") + 1  # others in the process may still
+
+
+def test_computing_time_and_not_the_clock_is_what_a_comparison_may_use_up(monkeypatch):
+    limits = {}
+
+    def record(function, items, **given):
+        limits.update(given)
+        return [Outcome("done", ["done", True, 0.0]) for _ in items]
+
+    monkeypatch.setattr(symbolic, "run_limited", record)
+    monkeypatch.setattr(symbolic, "_remembered", {})
+    assert is_equal_formula("x", "y")
+    assert limits["cpu_seconds"] == symbolic.QUESTION_SECONDS < limits["seconds"] == symbolic.WALL_SECONDS

@@ -4,7 +4,7 @@ import pytest
 from datasets import Dataset
 
 from trl_reasoning.data import DataError, check_columns, split_pairs
-from trl_reasoning.data.pairs import identical_pairs
+from trl_reasoning.data.pairs import check_pairs, identical_pairs
 
 
 def user(text: str) -> dict[str, str]:
@@ -36,6 +36,13 @@ def test_replies_of_several_turns_stay_whole() -> None:
     split = split_pairs(Dataset.from_list([row]))
     assert split[0]["prompt"] == [user("1")]
     assert split[0]["chosen"] == [assistant("a"), user("2"), assistant("b")]
+
+
+@pytest.mark.parametrize("earlier", [[{"role": "system", "content": "s"}], [user("1"), assistant("2")]])
+def test_a_question_is_never_part_of_a_reply(earlier) -> None:
+    row = {"chosen": [*earlier, user("a"), assistant("b")], "rejected": [*earlier, user("c"), assistant("d")]}
+    with pytest.raises(DataError, match=f"row 0: `chosen`: turn {len(earlier)} .*differs, and its role is 'user'"):
+        split_pairs(Dataset.from_list([row]))
 
 
 def test_a_reply_is_never_taken_for_the_prompt() -> None:
@@ -89,6 +96,12 @@ def test_dialogues_that_share_nothing() -> None:
 def test_bad_rows_are_named(rows, message) -> None:
     with pytest.raises(DataError, match=message):
         check_columns(Dataset.from_list(rows), "preference")
+
+
+def test_no_rows() -> None:
+    empty = Dataset.from_list([{"prompt": "q", "chosen": "a", "rejected": "b"}]).select([])
+    with pytest.raises(DataError, match="the data set is empty"):
+        check_pairs(empty)
 
 
 def test_few_identical_pairs_pass_and_many_do_not() -> None:

@@ -195,6 +195,15 @@ class TestBestWorst:
     def test_a_cut_one_is_never_chosen(self):
         rows = [record(1, score=5.0, finish_reason="length"), record(2, score=1.0), record(3, score=0.0)]
         assert pair_lengths(best_worst_pairs(rows, "score")[0]) == [(2, 3)]
+        # Nor does its score take the place of the one that may be.
+        rows[0]["score"], rows[1]["score"], rows[2]["score"] = 0.9, 0.8, 0.1
+        assert pair_lengths(best_worst_pairs(rows, "score", use_cut=True, per_prompt=5)[0]) == [(2, 3)]
+        rows[2]["finish_reason"] = "length"
+        assert pair_lengths(best_worst_pairs(rows, "score", use_cut=True, per_prompt=5)[0]) == [(2, 3)]
+        rows[2]["score"] = 0.85
+        pairs, report = best_worst_pairs(rows, "score", use_cut=True)
+        assert (pairs, report.reasons["prompts with one score"]) == ([], 0)
+        assert report.reasons["prompts whose uncut samples score lowest"] == 1
         cut = [record(1), record(2, "wrong", finish_reason="length")]
         assert best_worst_pairs(cut)[0] == []
         assert pair_lengths(best_worst_pairs(cut, use_cut=True)[0]) == [(1, 2)]

@@ -25,6 +25,13 @@ def test_good_rows_pass():
     check_teacher_rows(rows())
     check_teacher_rows(rows(input_ids=[1, 2], labels=[-100, 2], top_ids=[[2, 0]], top_logps=[[-0.5, -1.0]]))
     check_columns(rows(), "logits")
+    check_teacher_rows(Dataset.from_list([{**GOOD, "rest_logps": [-3.1, float("-inf")]}]))
+
+
+@pytest.mark.parametrize("rest", [[-3.1], [-3.1, float("nan")], [-3.1, 0.5]])
+def test_a_bad_rest_is_named(rest):
+    with pytest.raises(DataError, match="`rest_logps`, row 0: expected one log-probability for each of the 2 tokens"):
+        check_teacher_rows(Dataset.from_list([{**GOOD, "rest_logps": rest}]))
 
 
 def test_rounding_to_half_precision_passes():

@@ -80,6 +80,17 @@ def test_a_reward_model_compares_scores_and_reads_each_completion_once(monkeypat
     assert calls == [["right 5", "right 2", "wrong 1", "right 1", "right 7"]]
 
 
+def test_a_completion_after_an_opened_thought_is_another_one(monkeypatch):
+    judge = RewardModelJudge("some/hub-id")
+
+    def score(prompts, completions, completion_ids, thought_opened):
+        return [0.0 if opened else 1.0 for opened in thought_opened]
+
+    monkeypatch.setattr(judge, "scorer", score)
+    (ours,), (theirs,) = records([RIGHT]), records([RIGHT])
+    assert win_rate([{**ours, "thought_opened": True}], [{**theirs, "thought_opened": False}], judge)["rate"] == 0.0
+
+
 def test_problems_without_a_readable_gold_are_left_out():
     unread = ("unreadable_gold", 5)
     found = win_rate(records([RIGHT], [unread]), records([WRONG], [unread]), JUDGES["verifier"]())

@@ -14,13 +14,36 @@ from transformers import (
     LlamaForCausalLM,
     Qwen3Config,
     Qwen3ForCausalLM,
+    Qwen3ForSequenceClassification,
+    Qwen3ForTokenClassification,
 )
 
 from trl_reasoning.builtin.tiny import build_tokenizer
-from trl_reasoning.exporting import ExportError, average, describe, save_export
+from trl_reasoning.exporting import ExportError, average, describe, merge, save_export
 
 
 NORM = "model.norm.weight"
+
+
+@pytest.mark.parametrize("kind", [Qwen3ForSequenceClassification, Qwen3ForTokenClassification])
+def test_a_model_with_another_head_is_refused(tmp_path, kind):
+    """Read as a language model it would lose the head that was trained."""
+    policy = save_model(tmp_path / "policy", 0)
+    scorer = save_model(tmp_path / "scorer", 1, kind=kind, num_labels=1)
+    adapter = get_peft_model(
+        kind.from_pretrained(policy, num_labels=1),
+        LoraConfig(
+            r=2, task_type="SEQ_CLS" if "Sequence" in kind.__name__ else "TOKEN_CLS", target_modules=["q_proj"]
+        ),
+    )
+    adapter.save_pretrained(tmp_path / "adapter")
+    with pytest.raises(ExportError, match=f"model: .*scorer holds {kind.__name__}, not a causal language model"):
+        merge(scorer)
+    with pytest.raises(ExportError, match=f"model: .*scorer holds {kind.__name__}"):
+        average([policy, scorer])
+    for model, name in ((str(tmp_path / "adapter"), None), (policy, str(tmp_path / "adapter"))):
+        with pytest.raises(ExportError, match="model: .*adapter holds an adapter for the task (SEQ|TOKEN)_CLS"):
+            merge(model, name)
 
 
 def save_model(folder, seed, *, kind=Qwen3ForCausalLM, config=Qwen3Config, tokenizer=None, norm=None, **changes):

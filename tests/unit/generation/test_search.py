@@ -1,12 +1,14 @@
 """Best of n and beam search over steps, with scripted models: which solution is taken, what is drawn."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from transformers import Qwen3Config, Qwen3ForSequenceClassification
 
 from trl_reasoning.builtin.tiny import build_tokenizer
 from trl_reasoning.errors import UserError
-from trl_reasoning.generation import Generation, RewardModelScorer, SamplingParams
+from trl_reasoning.generation import Generation, RewardModelScorer, SamplingParams, render_prompt
 from trl_reasoning.generation.search import best_of_n, score_solutions, step_beam_search
 from trl_reasoning.rewards.steps import StepScore, split_steps
 
@@ -157,6 +159,17 @@ def test_a_step_that_is_cut_ends_its_beam():
     policy = ScriptedPolicy({"": ["<think>8"]})
     ((beam,),) = step_beam_search(policy, [PROMPT], digits, PARAMS, width=1, expansions=1)
     assert (beam.text, beam.finish_reason, len(policy.calls)) == ("<think>8", "length", 1)
+
+
+def test_a_beam_that_fills_the_positions_ends_and_the_others_go_on():
+    """8 and 6 are kept; 8 has ended at depth 2, and 6,9 holds two tokens more than the limit leaves room for."""
+    policy = ScriptedPolicy(TABLE)
+    length = len(render_prompt(policy.tokenizer, PROMPT)) + len(policy.tokenizer("<think>6\n")["input_ids"])
+    policy.model = SimpleNamespace(config=SimpleNamespace(max_position_embeddings=length + PARAMS.max_new_tokens))
+    ((first, second),) = step_beam_search(policy, [PROMPT], digits, PARAMS, width=2, expansions=2)
+    assert (first.text, first.finish_reason) == ("<think>8\n7</think>7", "stop")
+    assert (second.text, second.score, second.finish_reason) == ("<think>6\n9\n", 0.6, "length")
+    assert len(policy.calls) == 2
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,14 @@
 """Step labels by continuations, with a scripted policy: which prefixes are continued, what counts, and resuming."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from trl_reasoning.builtin.tiny import build_tokenizer
 from trl_reasoning.data.step_rows import check_step_row
 from trl_reasoning.errors import UserError
-from trl_reasoning.generation import Generation, RecordsError, SamplingParams, read_records
+from trl_reasoning.generation import Generation, RecordsError, SamplingParams, read_records, render_prompt
 from trl_reasoning.generation.step_labels import label_steps
 
 
@@ -119,6 +120,23 @@ def test_an_interruption_loses_one_group(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         label_steps(ScriptedPolicy(fails_after=9), many(), PARAMS, rollouts=4, path=path)
     assert len(read_records(path)) == 4
+
+
+def test_solutions_without_room_are_left_out_before_the_first_group(tmp_path, caplog):
+    """The third solution's prefix is longer than what the positions leave; the others, and a resumed run, go on."""
+    long = record(9, "<think>" + "7+5=12\n" * 9 + "12</think>12", "wrong")
+    room = len(render_prompt(build_tokenizer(), PROMPT)) + 30 + PARAMS.max_new_tokens
+    path = tmp_path / "step_labels.jsonl"
+    policy = ScriptedPolicy(fails_after=9)
+    policy.model = SimpleNamespace(config=SimpleNamespace(max_position_embeddings=room))
+    with pytest.raises(KeyboardInterrupt):
+        label_steps(policy, [*many(), long], PARAMS, rollouts=4, path=path)
+    assert f"1 of 7 solutions have prefixes of more than {room - 20} tokens" in caplog.text
+    policy.fails_after = None
+    rows = label_steps(policy, [*many(), long], PARAMS, rollouts=4, path=path)
+    assert rows == label_steps(ScriptedPolicy(), many(), PARAMS, rollouts=4)
+    with pytest.raises(UserError, match="step labels: 1 of 1 solutions .* lower max_new_tokens"):
+        label_steps(policy, [long], PARAMS, rollouts=4)
 
 
 @pytest.mark.parametrize("changed", ["weights", "rollouts", "step_split", "temperature", "solutions"])

@@ -1,5 +1,8 @@
 """The store of a teacher's log-probs: the teacher's own numbers, kept over interruptions, never of something else."""
 
+import json
+import math
+
 import pytest
 import torch
 from datasets import Dataset
@@ -66,12 +69,16 @@ def test_the_stored_numbers_are_the_teachers(store, model, tmp_path):
         logps, ids = full_logps(model, row["input_ids"].tolist())[chosen].topk(4)
         assert torch.equal(row["top_ids"], ids)
         torch.testing.assert_close(row["top_logps"], logps, rtol=1e-3, atol=1e-4)
+        everything = full_logps(model, row["input_ids"].tolist())[chosen].double().exp()
+        rest = everything.scatter(1, ids, 0.0).sum(1).log()
+        torch.testing.assert_close(row["rest_logps"], rest.float(), rtol=1e-4, atol=1e-4)
         assert torch.equal(row["labels"][1:][chosen], row["input_ids"][1:][chosen])
 
 
 def test_all_tokens_can_be_stored(store, tokenizer):
     stored, _ = store(k=1000)
     table = stored.with_format("torch")[0]["top_logps"]
+    assert set(stored[0]["rest_logps"]) == {-math.inf}
     assert table.shape[1] == len(tokenizer)
     torch.testing.assert_close(table.exp().sum(1), torch.ones(len(table)), rtol=0, atol=2e-3)
 
@@ -126,6 +133,14 @@ def test_something_else_is_refused(store, change, word):
     store()
     with pytest.raises(UserError, match=f"holds log-probs of something else.*{word}.*name another folder"):
         store(**change)
+
+
+def test_a_store_of_other_columns_is_refused(store, tmp_path):
+    store()
+    meta = tmp_path / "store" / "meta.json"
+    meta.write_text(json.dumps({**json.loads(meta.read_text()), "columns": ["top_ids", "top_logps"]}))
+    with pytest.raises(UserError, match="something else.*columns: .* there, .*rest_logps.* now"):
+        store()
 
 
 def test_a_folder_of_unknown_origin_is_refused(store, tmp_path):

@@ -79,6 +79,21 @@ def test_temperature_by_hand():
     assert loss.divergence.item() == pytest.approx(expected, abs=1e-6)
 
 
+def test_a_small_rest_by_hand():
+    """Beside probabilities in half precision; at 4 the fourth roots of 1 - e^-16 and e^-16 are 1 and e^-4."""
+    top = torch.tensor([[0]]), torch.log1p(-torch.tensor([[-16.0]]).exp()).half()
+    rest = torch.tensor([-16.0])
+    equal = torch.tensor([[16.0, 0.0]])  # the student has the same two classes
+    loss = top_k_loss(equal, LABEL, *top, temperature=4.0, rest_logps=rest)
+    assert loss.divergence.item() == pytest.approx(0.0, abs=1e-6)
+    even = top_k_loss(torch.zeros(1, 2), LABEL, *top, temperature=4.0, rest_logps=rest)
+    share = math.exp(-4) / (1 + math.exp(-4))
+    by_hand = LOG2 + share * math.log(share) + (1 - share) * math.log(1 - share)
+    assert even.divergence.item() == pytest.approx(16 * by_hand, rel=1e-5)
+    none_left = top_k_loss(equal, LABEL, *top, rest_logps=torch.tensor([-torch.inf]))
+    assert none_left.divergence.item() == pytest.approx(0.0, abs=1e-6)
+
+
 @pytest.mark.parametrize("temperature", [1.0, 2.0])
 def test_all_tokens_are_the_full_divergence(temperature):
     hidden, head, teacher_hidden, teacher_head = random_case()
@@ -127,8 +142,11 @@ def test_chunks_change_nothing(chunk_size):
     hidden.requires_grad_()
     labels = torch.arange(7)
     top_logps, top_ids = torch.log_softmax(teacher_hidden @ teacher_head.T, dim=-1).topk(4)
-    whole = top_k_loss(hidden @ head.T, labels, top_ids, top_logps)
-    chunked = chunked_top_k_loss(hidden, lambda x: x @ head.T, labels, top_ids, top_logps, chunk_size=chunk_size)
+    rest = -torch.rand(7) - 1
+    whole = top_k_loss(hidden @ head.T, labels, top_ids, top_logps, rest_logps=rest)
+    chunked = chunked_top_k_loss(
+        hidden, lambda x: x @ head.T, labels, top_ids, top_logps, chunk_size=chunk_size, rest_logps=rest
+    )
     for ours, theirs in zip(chunked, whole, strict=True):
         torch.testing.assert_close(ours, theirs)
     gradients = [

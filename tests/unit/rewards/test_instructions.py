@@ -91,9 +91,18 @@ def test_relations():
     [
         ("keywords:existence", {"keywords": ["c++", "(a"]}, "c++ and (a", True),  # text, not patterns
         ("keywords:existence", {"keywords": ["a.c"]}, "abc", False),
+        ("keywords:frequency", {"keyword": "cat", "frequency": 1}, "A cat in a category.", True),  # whole words
+        ("keywords:frequency", {"keyword": "cat", "frequency": 2, "relation": "at least"}, "A cat, a category.", True),
         ("keywords:forbidden_words", {"forbidden_words": ["c++"]}, "I like C++!", False),
         ("length_constraints:number_paragraphs", {"num_paragraphs": 2}, "***\nOne\n* * *\nTwo\n***", True),
         ("length_constraints:number_paragraphs", {"num_paragraphs": 2}, "One\n***\n***\nTwo", False),
+        ("length_constraints:number_sentences", {"num_sentences": 20, "relation": "around"}, "Yes. " * 21, True),
+        ("length_constraints:number_sentences", {"num_sentences": 20, "relation": "around"}, "Yes. " * 22, False),
+        ("detectable_content:postscript", {"postscript_marker": "P.S."}, "Bye.\nP.S.\nBuy milk", True),
+        ("detectable_content:postscript", {"postscript_marker": "P.S."}, "Bye.\np. s. Buy milk", True),
+        ("detectable_content:postscript", {"postscript_marker": "P.S."}, "Send it to the ps office.", False),
+        ("detectable_content:postscript", {"postscript_marker": "P.S."}, "Bye.\nP.S.", False),
+        ("detectable_content:postscript", {"postscript_marker": "P.P.S"}, "Bye.\nP. P. S. Buy milk", True),
         ("combination:two_responses", {}, "a\n******\nb\n******\nc", False),
         ("combination:two_responses", {}, "******\na\n******\nb\n******", True),
         ("detectable_format:number_bullet_lists", {"num_bullets": 1}, "**bold** text\n- one", True),
@@ -168,7 +177,8 @@ def test_parameters():
 
 @pytest.mark.parametrize(
     "text", ["." * 20_000 + "a", "<<" * 10_000, " " * 20_000 + "a", "[" * 20_000, "*" * 20_000, "a. " * 7_000,
-             "P.S" * 7_000, "* * *" * 4_000, "\n" * 20_000, "`" * 20_000, "p s " * 5_000], ids=lambda text: text[:5],
+             "P.S" * 7_000, "* * *" * 4_000, "\n" * 20_000, "`" * 20_000, "p s " * 5_000, "! " * 10_000],
+    ids=lambda text: text[:5],
 )  # fmt: skip
 def test_no_text_takes_long(text):
     started = time.perf_counter()

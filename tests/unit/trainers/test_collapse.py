@@ -40,6 +40,16 @@ def test_it_stops_where_the_mean_of_ten_steps_is_a_nat_below_the_start():
     assert control.should_save
 
 
+def test_a_log_prob_without_a_perplexity_and_none_at_all():
+    """exp(800) is no float; NaN says nothing of the replies."""
+    with pytest.warns(UserWarning, match=r"-800\.00 nats .*perplexity 2\.7 -> e\^800\)"):
+        run(CollapseCallback("warn"), [-1.0, -800.0], every=10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _, control = run(CollapseCallback("stop", floor=-5.0), [float("nan")] * 12)
+    assert not control.should_training_stop
+
+
 def test_logs_of_ten_steps_stand_for_themselves():
     with pytest.warns(UserWarning, match="COLLAPSE at step 30"):
         step, _ = run(CollapseCallback("stop"), [-1.0, -1.9, -2.1], every=10)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ...errors import UserError
+from .exchange import open_pipe
 from .limits import Limits
 from .mounts import BOX, ENVIRONMENT, sandbox_options, site_packages
 from .seccomp import build_filter, is_supported
@@ -115,6 +116,9 @@ class Bubblewrap:
     """
     A sandbox of its own namespaces: no network, no processes but its own, a read-only file system of this Python and
     the system's libraries, an empty environment, and the system calls of [`build_filter`].
+
+    Bubblewrap leaves its inner first process to the machine's own to be reaped: a container needs an init process for
+    that (`docker run --init`), or dead processes pile up.
     """
 
     name: str = "bubblewrap"
@@ -131,7 +135,7 @@ class Bubblewrap:
         channel: tuple[int, int] | None = None,
     ) -> Iterator["subprocess.Popen[bytes]"]:
         """As [`Backend.start`]; `stderr` is for bubblewrap's own errors."""
-        filter_source, filter_sink = os.pipe()
+        filter_source, filter_sink = open_pipe()
         os.write(filter_sink, build_filter())  # far below what a pipe holds
         os.close(filter_sink)
         command = ["bwrap", *sandbox_options(limits), "--seccomp", str(filter_source)]

@@ -1,6 +1,7 @@
 """Talking to a started program: feed it, read what it prints, within a deadline and a size."""
 
 import contextlib
+import fcntl
 import os
 import selectors
 import subprocess
@@ -58,6 +59,18 @@ def exchange(process: "subprocess.Popen[bytes]", data: bytes, *, deadline: float
                 if size > most:
                     return b"".join(parts), "too_much_output"
                 parts.append(part)
+
+
+def open_pipe() -> tuple[int, int]:
+    """A pipe whose ends are none of 0, 1 and 2: a program gets these anew, also where the host has closed its own."""
+    source, sink = os.pipe()
+    if min(source, sink) > 2:
+        return source, sink
+    try:
+        return fcntl.fcntl(source, fcntl.F_DUPFD_CLOEXEC, 3), fcntl.fcntl(sink, fcntl.F_DUPFD_CLOEXEC, 3)
+    finally:
+        os.close(source)
+        os.close(sink)
 
 
 def exit_status(process: "subprocess.Popen[bytes]", deadline: float) -> int | None:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from .backends import Backend
 from .cases import AssertTests, StdinTests
-from .exchange import exchange, exit_status, is_out_of_cpu_time
+from .exchange import exchange, exit_status, is_out_of_cpu_time, open_pipe
 from .limits import Limits
 from .output import is_same_output
 
@@ -56,8 +56,8 @@ def run_asserts(program: str, tests: AssertTests, limits: Limits, backend: Backe
     """
     deadline = time.monotonic() + limits.clock_seconds
     job = {"program": program, "entries": tests.entries, "setup": tests.setup, "items": tests.items}
-    call_source, call_sink = os.pipe()
-    reply_source, reply_sink = os.pipe()
+    call_source, call_sink = open_pipe()
+    reply_source, reply_sink = open_pipe()
     open_ends = [call_source, call_sink, reply_source, reply_sink]
     try:
         with (
@@ -72,10 +72,6 @@ def run_asserts(program: str, tests: AssertTests, limits: Limits, backend: Backe
             # Whoever ended before the tests did is asked why; the program lives on after them, as a rule.
             ended = answering if "gone" in lines else judge if "end" not in lines else None
             soon = min(deadline, time.monotonic() + 1)
-            if "end" in lines and ended is None:
-                # They end by themselves now. What is killed is reaped by whoever adopts orphans here, if anyone does.
-                for process in (judge, answering):
-                    exit_status(process, min(deadline, time.monotonic() + 0.2))
             timed_out = ending == "timed_out" or (ended is not None and is_out_of_cpu_time(exit_status(ended, soon)))
     finally:
         while open_ends:

@@ -98,7 +98,7 @@ class Program:
         raise raised
 
     def _unsendable(self, why: str) -> BaseException:
-        """Arguments that are too large or too deep: the tests' fault, unless a result of the program may be in them."""
+        """Arguments that are too large or deep: the tests' fault, unless a result of the program may be in them."""
         return ProgramEndedError(why) if self.answered else UnsendableError(why)
 
 
