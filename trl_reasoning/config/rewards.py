@@ -30,6 +30,7 @@ _TRAINER_ARGUMENTS = frozenset(
         "images",
     )
 )
+_VARIABLE = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,6 +214,16 @@ def _call(factory: Any, parameters: dict[str, Any], name: str, where: str) -> An
             hint = did_you_mean(str(key), signature.parameters)
             raise RecipeError(where, f"`{name}` has no parameter `{key}` (parameters: {listed}).{hint}")
         values[key] = convert(value, hints.get(key, Any), f"{where}.{key}")
+    required = [each for each in signature.parameters.values() if each.default is inspect.Parameter.empty]
+    needed = [each.name for each in required if each.kind not in _VARIABLE]
+    if "completions" in needed:
+        raise RecipeError(
+            where,
+            f"`{name}` is a reward function and takes no parameters; with parameters, name a function that makes it",
+        )
+    missing = [key for key in needed if key not in values]
+    if missing:
+        raise RecipeError(where, f"`{name}` needs {', '.join(f'`{key}`' for key in missing)}: add it to this entry")
     try:
         return factory(**values)
     except (TypeError, ValueError) as error:
@@ -224,11 +235,10 @@ def _columns(function: Callable[..., Any]) -> tuple[str, ...]:
     stated = getattr(function, "columns", None)
     if stated is not None:
         return tuple(stated)
-    variable = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
     return tuple(
         name
         for name, parameter in inspect.signature(function).parameters.items()
-        if parameter.kind not in variable
+        if parameter.kind not in _VARIABLE
         and parameter.default is inspect.Parameter.empty
         and name not in _TRAINER_ARGUMENTS
     )

@@ -125,7 +125,8 @@ def check_golds(
     report = GoldReport(column, len(dataset), len(texts), tuple(failures))
     if report.failing_share > limit:
         raise DataError(
-            f"{report.summary()}. The limit is {limit:.1%} (`max_failing_golds`). {_likely_cause(dataset, report)}"
+            f"{report.summary()}. The limit is {limit:.1%} (`max_failing_golds`). "
+            f"Likely cause: {_likely_cause(dataset, report, kind)}"
         )
     return report
 
@@ -143,7 +144,7 @@ def _failures(golds: list[tuple[int, str | None]], kind: str) -> list[GoldFailur
     ]
 
 
-def _likely_cause(dataset: "Dataset", report: GoldReport) -> str:
+def _likely_cause(dataset: "Dataset", report: GoldReport, kind: str) -> str:
     column, golds = report.column, [failure.gold for failure in report.failures]
     empty = sum(not (gold or "").strip() for gold in golds)
     if 2 * empty > len(golds):
@@ -151,22 +152,26 @@ def _likely_cause(dataset: "Dataset", report: GoldReport) -> str:
         if other:
             row, text = other[1]
             return (
-                f"Likely cause: column `{column}` is empty and column `{other[0]}` holds the answers (row {row}: "
+                f"column `{column}` is empty and column `{other[0]}` holds the answers (row {row}: "
                 f"{_shortened(text)}). Set `columns: {{{column}: {other[0]}}}` in the source"
             )
-        return f"Likely cause: column `{column}` is empty.{rename_hint(dataset, column)}"
+        if empty < report.checked:
+            return f"column `{column}` is empty in some rows; leave them out or fill them in"
+        return f"column `{column}` is empty.{rename_hint(dataset, column)}"
     damaged = [failure for failure in report.failures if failure.rule == "control_character"]
     if 2 * len(damaged) > len(golds):
         return (
-            r"Likely cause: the text holds control characters, as `\frac` becomes a form feed and `rac` in a plain "
+            r"the text holds control characters, as `\frac` becomes a form feed and `rac` in a plain "
             "string literal; write the data with raw strings or doubled backslashes"
         )
     if 2 * sum(len((gold or "").split()) > 6 for gold in golds) > len(golds):
         return (
-            f"Likely cause: column `{column}` holds worked solutions without a marked answer (`#### 5`, "
+            f"column `{column}` holds worked solutions without a marked answer (`#### 5`, "
             rf"`\boxed{{5}}`).{rename_hint(dataset, column)}"
         )
-    return f"Likely cause: another column holds the answers, or they are no mathematics.{rename_hint(dataset, column)}"
+    if kind != "auto":
+        return f"the answers are not what `kind: {kind}` of the reward says; without it each is read as it is"
+    return f"another column holds the answers, or they are no mathematics.{rename_hint(dataset, column)}"
 
 
 def _filled_column(dataset: "Dataset", column: str) -> tuple[str, tuple[int, str]] | None:

@@ -78,9 +78,14 @@ def load_with_head(
     settings: dict[str, Any] = {"dtype": dtype_of(dtype, target), "device_map": target, "revision": base_revision}
     model: Any
     with nullcontext() if adapter is None else _quietly():
-        model, info = getattr(transformers, architecture).from_pretrained(
-            base, output_loading_info=True, **settings, **({} if adapter is None else {"num_labels": 1})
-        )
+        try:
+            model, info = getattr(transformers, architecture).from_pretrained(
+                base, output_loading_info=True, **settings, **({} if adapter is None else {"num_labels": 1})
+            )
+        except OSError as error:
+            raise UserError(
+                f"reward model {path}: there is no folder {base!r}, and it cannot be loaded from the hub: {error}"
+            ) from error
     missing = set(info["missing_keys"])
     if adapter is not None and _has_head(path, revision):
         missing -= {"score.weight", "score.bias"}

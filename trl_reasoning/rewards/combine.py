@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import did_you_mean
+from ._accuracy import AccuracyReward
 from .routing import unrouted
 
 
@@ -147,9 +148,18 @@ def _gate(entry: Any, rewards: Mapping[str, Any], where: str) -> Gate:
         if key != "reward" and not (is_number and math.isfinite(value)):
             raise ValueError(f"{where}: {key} expected a finite number, got {value!r}")
     opener = _place(settings["reward"], list(rewards), where)
-    function = list(rewards.values())[opener]
-    at_least = settings.get("at_least", getattr(unrouted(function), "threshold", 1.0))
-    return Gate(opener, float(at_least), float(settings.get("otherwise", 0.0)))
+    function = unrouted(list(rewards.values())[opener])
+    gate = Gate(
+        opener,
+        float(settings.get("at_least", getattr(function, "threshold", 1.0))),
+        float(settings.get("otherwise", 0.0)),
+    )
+    if isinstance(function, AccuracyReward) and not gate.is_open(function.values["right"]):
+        raise ValueError(
+            f"{where}: at_least {gate.at_least:g} is never reached, a right answer is worth "
+            f"{function.values['right']:g}"
+        )
+    return gate
 
 
 def _place(name: Any, names: Sequence[str], where: str) -> int:

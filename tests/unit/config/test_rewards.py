@@ -75,6 +75,8 @@ def test_dotted_paths(module: str) -> None:
         (["accuracy", {"weight": 1.0}], None, ["reward_funcs[1]", "`name`", "weight"]),
         ([{"name": "accuracy", "knd": "auto"}], None, ["`accuracy` has no parameter `knd`", "Did you mean `kind`"]),
         ([{"name": "accuracy", "kind": 5.0}], None, ["reward_funcs[0]", "`accuracy` cannot be made"]),
+        ([{"name": "judge", "samples": 3}], None, ["reward_funcs[0]", "`judge` needs `model`"]),
+        ([{"name": "soft_overlong", "cache": 5}], None, ["`soft_overlong` needs `max_length`"]),
         ([{"name": "accuracy", "weight": "much"}], None, ["reward_funcs[0].weight", "a number", "much"]),
         (["accuracy", "accuracy"], None, ["reward_funcs", "accuracy", "twice"]),
         (["accuracy", "format"], [1.0], ["reward_weights", "1 weights for 2 rewards"]),

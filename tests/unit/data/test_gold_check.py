@@ -55,6 +55,7 @@ def test_the_kind_of_the_golds_decides():
     assert check_golds(golds("X", "B"), kind="choice").failures == ()
     assert check_golds(golds("Some longer answer in many words of text"), kind="text").failures == ()
     assert "2 of 2 golds" in error_of(golds("B", "C"), kind="number")
+    assert "not what `kind: number` of the reward says" in error_of(golds("B", "C"), kind="number")
 
 
 def test_an_empty_gold_column_names_the_column_that_holds_the_answers():
@@ -63,6 +64,7 @@ def test_an_empty_gold_column_names_the_column_that_holds_the_answers():
     for word in ("`solution` is empty", "column `answer` holds the answers (row 0: '2')", "{solution: answer}"):
         assert word in message
     assert "is empty. Rename with `columns:" in error_of(golds("", None))
+    assert "is empty in some rows; leave them out" in error_of(golds("", "5"))
 
 
 def test_worked_sentences_as_golds_name_the_marks():

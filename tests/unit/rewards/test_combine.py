@@ -53,6 +53,13 @@ def test_the_default_threshold_follows_the_values_of_accuracy():
     assert read_gates({"score": "accuracy"}, rewards)[1] == Gate(0, 4.0)
 
 
+def test_a_gate_that_no_answer_can_open_is_refused():
+    ten = {"accuracy_reward": REWARDS["accuracy"](right=10), "score": len}
+    assert read_gates({"score": {"reward": "accuracy", "at_least": 10}}, ten)[1] == Gate(0, 10.0)
+    with pytest.raises(ValueError, match=r"reward_gates.score: at_least 11 is never reached.* worth 10"):
+        read_gates({"score": {"reward": "accuracy", "at_least": 11}}, ten)
+
+
 @pytest.mark.parametrize(
     ("gates", "words"),
     [
