@@ -90,8 +90,7 @@ def split_thought(text: str, *, opened: bool = False) -> Thought:
         return Thought(thought="", answer=text, valid=False)
     if not closed:
         return Thought(thought=thought.strip(), answer="", valid=False)
-    # An opening tag after the last closing tag starts a second thought that never closes: it is not visible.
-    answer = text.rpartition(THINK_CLOSE)[2].partition(THINK_OPEN)[0].strip()
+    answer = _after_thoughts(text)
     starts_right = opens == 0 if opened else opens == 1 and text.startswith(THINK_OPEN)
     return Thought(thought=thought.strip(), answer=answer, valid=starts_right and closes == 1 and answer != "")
 
@@ -117,10 +116,14 @@ def visible_answer(text: str, *, opened: bool = False) -> str:
     ```
     """
     text = without_end_tokens(text)
-    closed = text.rfind(THINK_CLOSE)
-    if closed >= 0:
-        return text[closed + len(THINK_CLOSE) :].partition(THINK_OPEN)[0].strip()
+    if THINK_CLOSE in text:
+        return _after_thoughts(text)
     return "" if opened or THINK_OPEN in text else text
+
+
+def _after_thoughts(text: str) -> str:
+    # An opening tag after the last closing tag starts a second thought that never closes: it is not visible.
+    return text.rpartition(THINK_CLOSE)[2].partition(THINK_OPEN)[0].strip()
 
 
 def thought_span(text: str, *, opened: bool = False) -> tuple[int, int] | None:

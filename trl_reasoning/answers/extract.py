@@ -2,7 +2,7 @@
 
 import re
 
-from ..text import visible_answer
+from ..text import ANSWER_CLOSE, ANSWER_OPEN, visible_answer
 from .normalize import braced_end, clean, read_value
 from .rational import TooLargeError, rational
 from .units import is_known_unit
@@ -20,7 +20,7 @@ _BOX_JOINT = re.compile(
     r"(?:\s|\$|\\[()\[\]]|\*)*(?:[,;&、/|]\s*)?(?:(?:\\text\s*\{)?\s*(?:and|or|maybe|perhaps|possibly|vs\.?|和|或)\s*\}?)?"
     r"(?:\s|\$|\\[()\[\]]|\*)*\Z"
 )
-_ANSWER_TAGS = re.compile(r"<answer>((?:(?!</?answer>).)*)</answer>", re.DOTALL)
+_ANSWER_TAGS = re.compile(f"{ANSWER_OPEN}((?:(?!</?answer>).)*){ANSWER_CLOSE}", re.DOTALL)
 _PHRASE = re.compile(
     r"\banswer\b[*_]{0,3}\s*(?:\bis\b|:|=)[*_]{0,3}\s*:?\s*|答案\s*(?:[是为][：:]?|[：:])\s*|####[ \t]*", re.IGNORECASE
 )
@@ -66,16 +66,22 @@ def extract_answer(text: str, *, opened: bool = False) -> str | None:
     ```
     """
     visible = visible_answer(text, opened=opened)
-    tagged = _ANSWER_TAGS.findall(visible) if "<answer>" in visible else []
-    if tagged:
-        return marked_answer(tagged[-1]) or _non_empty(tagged[-1])
-    if "<answer>" in visible:
+    tagged = tagged_answer(visible)
+    if tagged is not None:
+        return marked_answer(tagged) or _non_empty(tagged)
+    if ANSWER_OPEN in visible:
         return None
     answer = marked_answer(visible)
     if answer is None and not _BOX.search(visible):
         value = result_of_calculation(visible) or visible
         return value.strip() if is_single_value(value) else None
     return answer
+
+
+def tagged_answer(visible: str) -> str | None:
+    """The content of the last answer tags of a visible answer, or `None`; if one is open then, the text was cut."""
+    found = _ANSWER_TAGS.findall(visible) if ANSWER_OPEN in visible else []
+    return found[-1] if found else None
 
 
 def marked_answer(text: str) -> str | None:

@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any
 
-from ..answers import Verdict, check_kind
-from ..answers.verdict import Status
+from ..answers import check_kind
 from ._reward import Completion, LogExtra, LogMetric, Reward
-from ._verdicts import read_verdicts
+from ._verdicts import log_verdicts, read_verdicts
 from .routing import unrouted
 
 
@@ -106,11 +105,7 @@ class AccuracyReward:
         **kwargs: Any,
     ) -> list[float | None]:
         verdicts = read_verdicts(completions, solution, thought_opened, kind=self.kind)
-        if log_metric is not None:
-            _log_shares(verdicts, completion_ids, log_metric)
-        if log_extra is not None:
-            log_extra("verdict", [verdict.status for verdict in verdicts])
-            log_extra("extracted", [verdict.extracted for verdict in verdicts])
+        log_verdicts(verdicts, completion_ids, log_metric, log_extra)
         return [self.values.get(verdict.status) for verdict in verdicts]
 
 
@@ -155,11 +150,3 @@ def right_above(reward: Any) -> float:
     ```
     """
     return getattr(unrouted(reward), "threshold", 0.5)
-
-
-def _log_shares(verdicts: Sequence[Verdict], completion_ids: Sequence[Sequence[int]], log_metric: LogMetric) -> None:
-    for verdict, ids in zip(verdicts, completion_ids, strict=True):
-        for status in get_args(Status):
-            log_metric(f"answers/{status}", float(verdict.status == status))
-        if verdict.score is not None:
-            log_metric("length/right" if verdict.is_right else "length/wrong", float(len(ids)))

@@ -1,16 +1,11 @@
-"""Answers that are free text (a board, a list of moves, an expression), and the log of how they were judged."""
+"""Answers that are free text: a board, a list of moves, an expression."""
 
 import re
-from collections.abc import Sequence
-from typing import get_args
 
-from ..answers.extract import marked_answer
-from ..answers.verdict import Status, Verdict
-from ..text import split_thought
-from ._reward import LogExtra, LogMetric
+from ..answers.extract import marked_answer, tagged_answer
+from ..text import ANSWER_OPEN, visible_answer
 
 
-_ANSWER_TAGS = re.compile(r"<answer>((?:(?!</?answer>).)*)</answer>", re.DOTALL)
 _FENCE = re.compile(r"```[^\n`]*\n((?:(?!```).)*?)\n?```", re.DOTALL)
 _LATEX_TEXT = re.compile(r"\\(?:text|mathrm|texttt)\{([^{}]*)\}")
 
@@ -44,11 +39,11 @@ def find_free_answer(text: str, *, opened: bool = False) -> str | None:
 
     ```
     """
-    visible = split_thought(text, opened=opened).answer
-    tagged = _ANSWER_TAGS.findall(visible)
-    if not tagged and "<answer>" in visible:
+    visible = visible_answer(text, opened=opened)
+    tagged = tagged_answer(visible)
+    if tagged is None and ANSWER_OPEN in visible:
         return None
-    answer = tagged[-1] if tagged else visible
+    answer = visible if tagged is None else tagged
     if "\\boxed" in answer or "\\fbox" in answer:
         answer = marked_answer(answer) or ""
         if whole := _LATEX_TEXT.fullmatch(answer):
@@ -56,21 +51,3 @@ def find_free_answer(text: str, *, opened: bool = False) -> str | None:
     if fenced := _FENCE.fullmatch(answer.strip()):
         answer = fenced[1]
     return answer.strip() or None
-
-
-def log_verdicts(
-    verdicts: Sequence[Verdict],
-    completion_ids: Sequence[Sequence[int]],
-    log_metric: LogMetric | None,
-    log_extra: LogExtra | None,
-) -> None:
-    """Log the share of each status, the tokens of right and wrong completions, and the extracted answers."""
-    if log_metric is not None:
-        for verdict, ids in zip(verdicts, completion_ids, strict=True):
-            for status in get_args(Status):
-                log_metric(f"answers/{status}", float(verdict.status == status))
-            if verdict.score is not None:
-                log_metric("length/right" if verdict.is_right else "length/wrong", float(len(ids)))
-    if log_extra is not None:
-        log_extra("verdict", [verdict.status for verdict in verdicts])
-        log_extra("extracted", [verdict.extracted for verdict in verdicts])

@@ -8,8 +8,9 @@ from typing import Any, Literal, get_args
 
 from ..answers.verdict import Status, Verdict
 from ._expressions import MAX_DIGITS, ExpressionError, read_expression, value_of
-from ._free_answer import find_free_answer, log_verdicts
+from ._free_answer import find_free_answer
 from ._reward import Completion, LogExtra, LogMetric, Reward, read_rows
+from ._verdicts import log_verdicts
 
 
 Use = Literal["all", "some"]

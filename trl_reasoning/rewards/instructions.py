@@ -8,10 +8,10 @@ from typing import Any, Literal, get_args
 
 from ..answers.verdict import Status, Verdict
 from ..errors import did_you_mean
-from ..text import split_thought
-from ._free_answer import log_verdicts
+from ..text import visible_answer
 from ._instruction_checks import CHECKS
 from ._reward import Completion, LogExtra, LogMetric, Reward, read_rows
+from ._verdicts import log_verdicts
 
 
 Credit = Literal["all", "share"]
@@ -168,7 +168,7 @@ class _InstructionsReward:
         scores: list[float | None] = []
         verdicts = []
         for text, is_open, row in zip(texts, opened, instructions, strict=True):
-            answer = split_thought(text, opened=is_open).answer
+            answer = visible_answer(text, opened=is_open)
             status: Status
             try:
                 wanted = read_instructions(row)

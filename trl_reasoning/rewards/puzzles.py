@@ -5,9 +5,10 @@ from typing import Any
 
 from ..answers.verdict import Status, Verdict
 from ..workers import run_limited
-from ._free_answer import find_free_answer, log_verdicts
+from ._free_answer import find_free_answer
 from ._puzzle_entries import decode_entry, score_answer, scorer_of
 from ._reward import Completion, LogExtra, LogMetric, Reward, read_rows
+from ._verdicts import log_verdicts
 
 
 PUZZLE = "puzzle"
